@@ -1,0 +1,183 @@
+/** Model folders in the Hugging Face layout: files by name, in and out. */
+import { messageOf, UserError } from '../../base/assert.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { type ModelConfig, modelConfigJson, parseModelConfig, tensorShapes } from './config.ts';
+import { readSafetensors, type StoredTensor, writeSafetensors } from './safetensors.ts';
+
+/** Weights by their Hugging Face names. */
+export type Weights = Map<string, { shape: readonly number[]; data: Float32Array }>;
+
+export interface ModelFolder {
+  config: ModelConfig;
+  weights: Weights;
+  /** Parsed `tokenizer.json` and `tokenizer_config.json`, or null where the folder has none. */
+  tokenizerJson: unknown;
+  tokenizerConfigJson: unknown;
+}
+
+const INDEX = 'model.safetensors.index.json';
+/** How many names one message lists. */
+const MAX_NAMES = 5;
+
+/** A file by its name, in whatever folder it came. */
+function find(files: ReadonlyMap<string, ArrayBuffer>, name: string): ArrayBuffer | null {
+  if (files.has(name)) return files.get(name)!;
+  for (const [path, bytes] of files) if (path.endsWith(`/${name}`)) return bytes;
+  return null;
+}
+
+function parseJson(bytes: ArrayBuffer, name: string): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw new UserError(`${name} is not JSON (${messageOf(error)}).`);
+  }
+}
+
+const list = (names: readonly string[]): string =>
+  names
+    .slice(0, MAX_NAMES)
+    .map((name) => `"${name}"`)
+    .join(', ') + (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '');
+
+function readTensors(files: ReadonlyMap<string, ArrayBuffer>): Map<string, StoredTensor> {
+  const single = find(files, 'model.safetensors');
+  if (single) return readSafetensors(single, 'model.safetensors').tensors;
+  const index = find(files, INDEX);
+  if (!index) {
+    const other = [...files.keys()].find((name) => /\.(bin|pt|pth|gguf|ckpt)$/.test(name));
+    throw new UserError(
+      `The folder has no model.safetensors.${other ? ` "${other}" is in another format: save the model with transformers' save_pretrained.` : ' Add it, or choose the whole folder.'}`,
+    );
+  }
+  const map = (parseJson(index, INDEX) as { weight_map?: Record<string, string> } | null)?.weight_map;
+  if (typeof map !== 'object' || map === null) throw new UserError(`${INDEX} has no "weight_map".`);
+  const shards = [...new Set(Object.values(map))];
+  const missing = shards.filter((shard) => !find(files, shard));
+  if (missing.length)
+    throw new UserError(`The folder lacks ${list(missing)}, which ${INDEX} names. Add every shard.`);
+  const tensors = new Map<string, StoredTensor>();
+  for (const shard of shards)
+    for (const [name, tensor] of readSafetensors(find(files, shard)!, shard).tensors)
+      tensors.set(name, tensor);
+  return tensors;
+}
+
+function sameBits(a: Float32Array, b: Float32Array): boolean {
+  if (a.length !== b.length) return false;
+  const [x, y] = [a, b].map((values) => new Uint32Array(values.buffer, values.byteOffset, values.length));
+  return x.every((value, i) => value === y[i]);
+}
+
+/**
+ * Reads a folder of a Llama, Qwen2 or Qwen3 model; half precision becomes float32. Throws a UserError that names what
+ * is missing, has the wrong shape or is not described by the configuration.
+ */
+export function readModelFolder(files: ReadonlyMap<string, ArrayBuffer>): ModelFolder {
+  const configBytes = find(files, 'config.json');
+  if (!configBytes) throw new UserError('The folder has no config.json. Choose the whole model folder.');
+  const config = parseModelConfig(parseJson(configBytes, 'config.json'));
+  const tensors = readTensors(files);
+  const shapes = tensorShapes(config);
+  const weights: Weights = new Map();
+  const missing: string[] = [];
+  for (const [name, shape] of shapes) {
+    const tensor = tensors.get(name);
+    if (!tensor) {
+      missing.push(name);
+      continue;
+    }
+    if (!(tensor.data instanceof Float32Array))
+      throw new UserError(`Tensor "${name}" has the type ${tensor.dtype}; weights must be F32, F16 or BF16.`);
+    if (tensor.shape.length !== shape.length || tensor.shape.some((size, i) => size !== shape[i]))
+      throw new UserError(
+        `Tensor "${name}" has the shape [${tensor.shape}], but config.json asks for [${shape}]. The files do not belong together.`,
+      );
+    weights.set(name, { shape, data: tensor.data });
+  }
+  if (missing.length)
+    throw new UserError(
+      `The model file lacks ${list(missing)}, which config.json asks for. The files do not belong together, or a shard is missing.`,
+    );
+  const head = tensors.get('lm_head.weight');
+  if (config.tieWordEmbeddings && head?.data instanceof Float32Array) {
+    if (!sameBits(head.data, weights.get('model.embed_tokens.weight')!.data))
+      throw new UserError(
+        'config.json says "tie_word_embeddings": true, but "lm_head.weight" differs from the embedding. Set it to false to keep the head.',
+      );
+  }
+  // An unknown tensor (a bias, say) would be left out in silence and change what the model computes.
+  const extra = [...tensors.keys()].filter(
+    (name) =>
+      !shapes.has(name) &&
+      !name.endsWith('.rotary_emb.inv_freq') &&
+      !(config.tieWordEmbeddings && name === 'lm_head.weight'),
+  );
+  if (extra.length)
+    throw new UserError(`The model file holds ${list(extra)}, which config.json does not describe.`);
+  const optional = (name: string) => {
+    const bytes = find(files, name);
+    return bytes ? parseJson(bytes, name) : null;
+  };
+  return {
+    config,
+    weights,
+    tokenizerJson: optional('tokenizer.json'),
+    tokenizerConfigJson: optional('tokenizer_config.json'),
+  };
+}
+
+/**
+ * The files of a folder that transformers loads. `extra` adds files of one's own (README.md, recipe.json).
+ * Throws if a weight is missing: a checkpoint with holes must never be written.
+ */
+export function writeModelFolder(model: {
+  config: ModelConfig;
+  weights: ReadonlyMap<string, { shape: readonly number[]; data: Float32Array }>;
+  /** Null leaves the tokenizer files out. */
+  tokenizer: Pick<Tokenizer, 'special' | 'json' | 'configJson' | 'token'> | null;
+  floats?: 'F32' | 'F16' | 'BF16';
+  extra?: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>>;
+}): Map<string, Uint8Array<ArrayBuffer>> {
+  const { config, weights, tokenizer } = model;
+  const tensors: Weights = new Map();
+  for (const [name, shape] of tensorShapes(config)) {
+    const weight = weights.get(name);
+    if (!weight) throw new Error(`Internal error: cannot save, weight "${name}" is missing`);
+    tensors.set(name, { shape, data: weight.data });
+  }
+  const files = new Map<string, Uint8Array<ArrayBuffer>>();
+  const add = (name: string, text: string) => files.set(name, new TextEncoder().encode(text));
+  const addJson = (name: string, json: unknown) => add(name, `${JSON.stringify(json, null, 2)}\n`);
+
+  const ids = tokenizer?.special ?? { bos: -1, eos: -1, pad: -1 };
+  const known = (id: number) => (id < 0 ? null : id);
+  const floats = model.floats ?? 'F32';
+  addJson('config.json', {
+    ...modelConfigJson(config, ids),
+    eos_token_id: known(ids.eos),
+    torch_dtype: { F32: 'float32', F16: 'float16', BF16: 'bfloat16' }[floats],
+  });
+  addJson('generation_config.json', {
+    bos_token_id: known(ids.bos),
+    eos_token_id: known(ids.eos),
+    pad_token_id: known(ids.pad),
+    do_sample: true,
+    temperature: 1,
+  });
+  files.set('model.safetensors', writeSafetensors(tensors, { floats }).bytes);
+  if (tokenizer) {
+    addJson('tokenizer.json', tokenizer.json);
+    addJson('tokenizer_config.json', tokenizer.configJson);
+    const special = { bos_token: ids.bos, eos_token: ids.eos, pad_token: ids.pad };
+    const named = Object.entries(special).filter(([, id]) => id >= 0);
+    addJson(
+      'special_tokens_map.json',
+      Object.fromEntries(named.map(([key, id]) => [key, tokenizer.token(id)])),
+    );
+  }
+  for (const [name, content] of Object.entries(model.extra ?? {}))
+    if (typeof content === 'string') add(name, content);
+    else files.set(name, content);
+  return files;
+}

@@ -1,0 +1,78 @@
+/**
+ * Samples rollouts: all rows of a batch decode together, each with as many lanes as it has open paths. The model and
+ * the sampler run on the device; the state machine (row.ts) runs here and reads one token a lane and step.
+ */
+import { UserError } from '../../base/assert.ts';
+import type { Decoder } from '../model/decoder.ts';
+import { sample } from '../tensor/ops/sample/sample.ts';
+import { tf } from '../tensor/tfjs.ts';
+import type { SpecialIds } from '../tokenizer/tags.ts';
+import { type Feed, finishedRollout, type Rollout, Row, type RowSettings, slackSlots } from './row.ts';
+
+export interface GenerateSettings extends RowSettings {
+  temperature: number;
+  topK: number;
+  topP: number;
+  minP: number;
+}
+
+export interface RolloutRequest {
+  /** Token ids, <bos> included. */
+  prompt: readonly number[];
+  /** Folded (seed, stage, step, prompt, sample): the same key draws the same rollout. */
+  key: number;
+}
+
+/**
+ * Yields the rows after every decode step (to draw them and to look at commands) and returns the finished rollouts
+ * in the order of the requests. A caller that stops early must call `return()` on the generator.
+ */
+export async function* generate(
+  model: Decoder,
+  requests: readonly RolloutRequest[],
+  settings: GenerateSettings,
+  ids: SpecialIds,
+): AsyncGenerator<readonly Row[], Rollout[]> {
+  const longest = Math.max(...requests.map((request) => request.prompt.length));
+  const slotsPerRow = longest + settings.maxTokens + slackSlots(settings.paths, ids.beforeSummary.length);
+  if (slotsPerRow > model.config.maxPositions)
+    throw new UserError(
+      `A prompt of ${longest} tokens and a response of up to ${settings.maxTokens} need ${slotsPerRow} positions, but ` +
+        `the model has ${model.config.maxPositions}. Lower rollout.maxTokens or use a model with more positions.`,
+    );
+  const rows = requests.map(({ prompt, key }) => new Row(prompt, key, settings, ids));
+  const cache = model.makeCache(rows.length, slotsPerRow);
+  try {
+    for (;;) {
+      const lanes: { row: Row; index: number; feed: Feed }[] = [];
+      rows.forEach((row, index) => {
+        for (const feed of row.feeds) lanes.push({ row, index, feed });
+        row.feeds = [];
+      });
+      if (lanes.length === 0) break;
+      const asked = lanes.filter(({ feed }) => feed.lane >= 0);
+      const int = (values: number[]) => tf.tensor1d(Int32Array.from(values), 'int32');
+      const inputs = {
+        tokens: int(lanes.map(({ feed }) => feed.token)),
+        positions: int(lanes.map(({ feed }) => feed.position)),
+        branches: int(lanes.map(({ feed }) => feed.branch)),
+        slots: int(lanes.map(({ feed, index }) => index * slotsPerRow + feed.slot)),
+        wanted: int(lanes.flatMap(({ feed }, i) => (feed.lane >= 0 ? [i] : []))),
+        keys: int(asked.map(({ row, feed }) => row.laneKey(feed.lane) | 0)),
+        counters: int(asked.map(({ feed }) => feed.position + 1)),
+        banned: int(asked.map(({ feed }) => feed.banned)),
+      };
+      const logits = model.decode(cache, inputs.tokens, inputs, inputs.wanted); // (M, V)
+      const drawn = sample(logits, inputs, settings);
+      const [tokens, logps] = await Promise.all([drawn.ids.data(), drawn.logp.data()]);
+      tf.dispose([...Object.values(inputs), logits, drawn.ids, drawn.logp]);
+      asked.forEach(({ row, feed }, i) => {
+        row.advance(feed.lane, tokens[i], logps[i]);
+      });
+      yield rows;
+    }
+  } finally {
+    model.disposeCache(cache);
+  }
+  return rows.map(finishedRollout);
+}

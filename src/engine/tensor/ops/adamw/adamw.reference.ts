@@ -1,0 +1,27 @@
+import type { HostArray } from '../../tfjs.ts';
+
+/** sqrt(Σ g²) over all arrays. */
+export function globalNormReference(gradients: readonly HostArray[], [norm]: readonly HostArray[]): void {
+  let sum = 0;
+  for (const g of gradients) for (let i = 0; i < g.length; i++) sum += g[i] * g[i];
+  norm[0] = Math.sqrt(sum);
+}
+
+/** One AdamW step in place: inputs are [norm, hyper, p0, g0, m0, v0, p1, …]. */
+export function adamwReference(inputs: readonly HostArray[], decay: readonly boolean[]): void {
+  const [norm, hyper] = inputs;
+  const [lr, beta1, beta2, eps, weightDecay, maxNorm, correction1, correction2] = hyper;
+  const clip = Math.min(1, maxNorm / (norm[0] + 1e-6));
+  for (let t = 0; t < decay.length; t++) {
+    const [p, g, m, v] = inputs.slice(2 + 4 * t, 6 + 4 * t);
+    const keep = decay[t] ? 1 - lr * weightDecay : 1;
+    for (let i = 0; i < p.length; i++) {
+      const gradient = g[i] * clip;
+      const mean = beta1 * m[i] + (1 - beta1) * gradient;
+      const square = beta2 * v[i] + (1 - beta2) * gradient * gradient;
+      m[i] = mean;
+      v[i] = square;
+      p[i] = p[i] * keep - (lr * (mean / correction1)) / (Math.sqrt(square / correction2) + eps);
+    }
+  }
+}

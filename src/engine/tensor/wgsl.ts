@@ -1,0 +1,105 @@
+/**
+ * Text of a WGSL pass. Constants, bindings and uniforms are declared from the pass itself, and the pipeline key is
+ * made from the very same objects, so no number can be in the source and missing from the key.
+ */
+import { assert } from '../../base/assert.ts';
+import type { Argument, OpSpec, WgslPass } from './op.ts';
+
+/** The WGSL form of an op: its passes for given shapes and attributes. */
+export type Wgsl<Attributes> = NonNullable<OpSpec<Attributes>['wgsl']>;
+type Binding = WgslPass['bindings'][number];
+type Uniform = WgslPass['uniforms'][number];
+
+export const read = (name: string, arg: Argument, type = 'f32'): Binding => ({ name, arg, type, access: 'read' });
+export const write = (name: string, arg: Argument, type = 'f32'): Binding => ({
+  name,
+  arg,
+  type,
+  access: 'read_write',
+});
+export const u32 = (name: string, value: number): Uniform => ({ name, type: 'u32', value });
+export const i32 = (name: string, value: number): Uniform => ({ name, type: 'i32', value });
+export const f32 = (name: string, value: number): Uniform => ({ name, type: 'f32', value });
+
+/** Largest workgroup count in one dimension that every WebGPU device takes. */
+const MAX_WORKGROUPS = 65535;
+
+/** Threads per workgroup of element-wise kernels. */
+export const FLAT_SIZE = 256;
+
+/** Workgroup counts for `count` workgroups in a row; beyond 65535 they fold into y (`flat_group` unfolds them). */
+export function flatGrid(count: number): [number, number, number] {
+  const y = Math.ceil(count / MAX_WORKGROUPS);
+  return [Math.ceil(count / y), y, 1];
+}
+
+/** Workgroup counts for `elements` threads in workgroups of FLAT_SIZE (`flat_thread` gives the thread's number). */
+export function elementGrid(elements: number): [number, number, number] {
+  return flatGrid(Math.ceil(elements / FLAT_SIZE));
+}
+
+/**
+ * WGSL function `group_sum(value, t)`: sum of one f32 per thread over a workgroup of `threads` (a power of two), for
+ * all of its threads. The order is fixed, so the result is the same on every run.
+ */
+export const groupSumWgsl = (threads: number): string => /* wgsl */ `
+var<workgroup> group_parts: array<f32, ${threads}>;
+fn group_sum(value: f32, t: u32) -> f32 {
+  group_parts[t] = value;
+  workgroupBarrier();
+  for (var half = ${threads / 2}u; half > 0u; half = half / 2u) {
+    if (t < half) { group_parts[t] += group_parts[t + half]; }
+    workgroupBarrier();
+  }
+  let sum = group_parts[0];
+  workgroupBarrier();
+  return sum;
+}
+`;
+
+/** Functions that every shader may call. Unused ones cost nothing after compilation. */
+const prelude = /* wgsl */ `
+fn flat_group(group: vec3<u32>, groups: vec3<u32>) -> u32 { return group.y * groups.x + group.x; }
+fn flat_thread(group: vec3<u32>, groups: vec3<u32>, local: u32) -> u32 {
+  return flat_group(group, groups) * ${FLAT_SIZE}u + local;
+}
+`;
+
+/** Key of the pass's pipeline: everything that goes into `shaderSource` but the body, which is fixed per name. */
+export function shaderKey(pass: WgslPass): string {
+  let key = pass.name;
+  for (const name in pass.constants) key += `|${name}=${pass.constants[name]}`;
+  for (const { name, type, access } of pass.bindings) key += `|${name}:${type}:${access}`;
+  for (const { name, type } of pass.uniforms) key += `|${name}:${type}`;
+  return key;
+}
+
+/** The whole WGSL module. Bindings come in order, the uniform struct `u` last. */
+export function shaderSource(pass: WgslPass): string {
+  let source = '';
+  for (const [name, value] of Object.entries(pass.constants)) {
+    assert(Number.isFinite(value), `constant ${name} of pass ${pass.name} is ${value}`);
+    // Abstract numbers: usable as u32, i32 and f32 alike.
+    source += `const ${name} = ${value};\n`;
+  }
+  pass.bindings.forEach(({ name, type, access }, i) => {
+    source += `@group(0) @binding(${i}) var<storage, ${access}> ${name}: array<${type}>;\n`;
+  });
+  if (pass.uniforms.length > 0) {
+    source += `struct Uniforms { ${pass.uniforms.map(({ name, type }) => `${name}: ${type}`).join(', ')} }\n`;
+    source += `@group(0) @binding(${pass.bindings.length}) var<uniform> u: Uniforms;\n`;
+  }
+  return source + prelude + pass.body;
+}
+
+/** Contents of the uniform struct: 4-byte scalars one after the other, padded to 16 bytes. */
+export function uniformBytes(pass: WgslPass): ArrayBuffer {
+  const bytes = new ArrayBuffer(Math.ceil(pass.uniforms.length / 4) * 16);
+  const view = new DataView(bytes);
+  pass.uniforms.forEach(({ type, value }, i) => {
+    if (type === 'f32') view.setFloat32(4 * i, value, true);
+    else if (type === 'i32') view.setInt32(4 * i, value, true);
+    else view.setUint32(4 * i, value, true);
+  });
+  return bytes;
+}

@@ -1,0 +1,129 @@
+/** AdamW over all weights of a model, with its state, and the gradients that feed it. */
+import { assert, UserError } from '../../base/assert.ts';
+import type { Decoder, WeightArray } from '../model/decoder.ts';
+import { adamw } from '../tensor/ops/adamw/adamw.ts';
+import { type Tensor, tf, type Variable } from '../tensor/tfjs.ts';
+import type { OptimizerSettings } from './recipe.ts';
+
+/** Sums gradients over micro-batches; one tensor per weight, in the model's order. */
+export class GradientSum {
+  private sums: Tensor[] | null = null;
+  private readonly weights: Variable[];
+
+  constructor(model: Decoder) {
+    this.weights = [...model.weights.values()];
+  }
+
+  /**
+   * Adds the gradient of a scalar. `forward` must not divide by the size of its micro-batch but by that of the whole
+   * batch, so that micro-batches add up to one batch (token-normalised accumulation).
+   * @returns the scalar's value; the caller disposes it
+   */
+  add(forward: () => Tensor): Tensor {
+    const { value, grads } = tf.engine().gradients(forward as () => tf.Scalar, this.weights, undefined, true);
+    for (let i = 0; i < grads.length; i++) assert(grads[i], 'a weight is not part of the loss');
+    if (!this.sums) this.sums = grads;
+    else {
+      this.sums = this.sums.map((sum, i) => {
+        const next = tf.add(sum, grads[i]);
+        tf.dispose([sum, grads[i]]);
+        return next;
+      });
+    }
+    return value;
+  }
+
+  get isEmpty(): boolean {
+    return this.sums === null;
+  }
+
+  /** Hands the sums over; the caller disposes them. */
+  take(): Tensor[] {
+    assert(this.sums, 'no gradient was added');
+    const sums = this.sums;
+    this.sums = null;
+    return sums;
+  }
+}
+
+/** Norm weights and biases, which weight decay usually leaves alone. */
+export function isNormOrBias(name: string): boolean {
+  return name.endsWith('norm.weight') || name.endsWith('.bias');
+}
+
+export class AdamW {
+  /** Steps done: n in the bias corrections 1 − βⁿ. */
+  steps = 0;
+  private readonly state = new Map<string, { weight: Variable; mean: Variable; square: Variable; decay: boolean }>();
+  private readonly settings: OptimizerSettings;
+
+  constructor(model: Decoder, settings: OptimizerSettings) {
+    this.settings = settings;
+    for (const [name, weight] of model.weights) {
+      const zeros = () => tf.tidy(() => tf.variable(tf.zeros(weight.shape), false));
+      const decay = settings.decayNorms || !isNormOrBias(name);
+      this.state.set(name, { weight, mean: zeros(), square: zeros(), decay });
+    }
+  }
+
+  /**
+   * One step; the gradients (in the model's order) are disposed.
+   * @returns the global gradient norm before clipping
+   */
+  async apply(gradients: readonly Tensor[], learningRate: number): Promise<number> {
+    const { beta1, beta2, epsilon, weightDecay, maxGradNorm } = this.settings;
+    this.steps++;
+    const hyper = tf.tensor1d([
+      learningRate,
+      beta1,
+      beta2,
+      epsilon,
+      weightDecay,
+      maxGradNorm,
+      1 - beta1 ** this.steps,
+      1 - beta2 ** this.steps,
+    ]);
+    const tensors = [...this.state.values()].map(({ weight, mean, square, decay }, i) => ({
+      parameter: weight,
+      gradient: gradients[i],
+      mean,
+      square,
+      decay,
+    }));
+    const norm = adamw(tensors, hyper);
+    const [value] = await norm.data();
+    tf.dispose([norm, hyper, ...gradients]);
+    return value;
+  }
+
+  /** Moments by name, for a save. */
+  async snapshot(): Promise<Map<string, WeightArray>> {
+    const copies = new Map<string, WeightArray>();
+    for (const [name, { mean, square }] of this.state) {
+      copies.set(`adamw.mean.${name}`, { shape: mean.shape, data: (await mean.data()).slice() as Float32Array });
+      copies.set(`adamw.square.${name}`, { shape: square.shape, data: (await square.data()).slice() as Float32Array });
+    }
+    return copies;
+  }
+
+  /** Puts saved moments back. */
+  restore(arrays: ReadonlyMap<string, WeightArray>, steps: number): void {
+    this.steps = steps;
+    for (const [name, { mean, square }] of this.state)
+      for (const [variable, key] of [
+        [mean, `adamw.mean.${name}`],
+        [square, `adamw.square.${name}`],
+      ] as const) {
+        const array = arrays.get(key);
+        if (!array) throw new UserError(`The save has no "${key}", so the run cannot go on from it.`);
+        const tensor = tf.tensor(array.data.slice(), variable.shape, 'float32');
+        variable.assign(tensor);
+        tensor.dispose();
+      }
+  }
+
+  dispose(): void {
+    for (const { mean, square } of this.state.values()) tf.dispose([mean, square]);
+    this.state.clear();
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * The engine's side of the seam: takes commands, drives the run's generator and posts events. Pause, single step and
+ * stop are nothing but when (and whether) the next value is asked for.
+ */
+import { messageOf, unreachable, UserError } from '../base/assert.ts';
+import type { Document } from '../engine/data/example.ts';
+import { loadDataset } from '../engine/data/loaders.ts';
+import { readModelFolder } from '../engine/model/checkpoint.ts';
+import { onDeviceLost, openBackend } from '../engine/tensor/device.ts';
+import { loadTokenizer } from '../engine/tokenizer/hf-tokenizer.ts';
+import { type LoadedModel, type RunHandle, runRecipe } from '../engine/train/run.ts';
+import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
+import type { Command, EngineEvent, ExportedFile, RunState, StartOptions } from './protocol.ts';
+
+const scope = self as unknown as DedicatedWorkerGlobalScope;
+
+function post(event: EngineEvent): void {
+  const transfer: Transferable[] = [];
+  if (event.type === 'autosave') transfer.push(event.saved.state);
+  if (event.type === 'checkpoint' || event.type === 'exported') transfer.push(...event.files.map((file) => file.bytes));
+  scope.postMessage(event, transfer);
+}
+
+let state: RunState = 'idle';
+function setState(next: RunState): void {
+  state = next;
+  post({ type: 'state', state });
+}
+
+let opened: Promise<void> | null = null;
+let handle: RunHandle | null = null;
+/** Optimizer steps that may still be made while paused (single step). */
+let stepsAllowed = 0;
+let stopAsked = false;
+/** Resolves when a paused run may look again. */
+let wake: (() => void) | null = null;
+const dropped = new Map<string, readonly Document[]>();
+
+/** Lets waiting commands in: they are macrotasks, and on the CPU a run awaits only microtasks. */
+const breathe = (): Promise<void> =>
+  new Promise((resolve) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => {
+      channel.port1.close();
+      resolve();
+    };
+    channel.port2.postMessage(null);
+  });
+
+function fail(error: unknown, fatal: boolean): void {
+  if (!(error instanceof UserError)) console.error(error);
+  const message =
+    error instanceof UserError
+      ? error.message
+      : `Something went wrong in the engine: ${messageOf(error)}. Reload the page; if it happens again, please report it with this text.`;
+  post({ type: 'error', message, fatal });
+}
+
+async function init(backend: Extract<Command, { type: 'init' }>['backend']): Promise<void> {
+  const device = await openBackend(backend);
+  onDeviceLost((reason) => {
+    stopAsked = true;
+    fail(
+      new UserError(
+        `The graphics device was lost (${reason}). The run stopped at its last save. Reload the page to go on; if it happens again, use smaller micro-batches or the CPU.`,
+      ),
+      true,
+    );
+  });
+  post({ type: 'ready', device });
+}
+
+async function loadShipped(name: string): Promise<LoadedModel> {
+  const files = new Map<string, ArrayBuffer>();
+  for (const path of ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json']) {
+    // The worker's script lies in assets/; models/ lies beside it.
+    const url = new URL(`${import.meta.env.DEV ? '/' : '../'}models/${name}/${path}`, self.location.href);
+    const response = await fetch(url);
+    if (!response.ok)
+      throw new UserError(`The shipped model "${name}" could not be loaded: ${path} gave status ${response.status}.`);
+    files.set(path, await response.arrayBuffer());
+  }
+  const folder = readModelFolder(files);
+  return {
+    config: folder.config,
+    weights: folder.weights,
+    tokenizer: loadTokenizer(folder.tokenizerJson, folder.tokenizerConfigJson),
+  };
+}
+
+async function start(document: unknown, options: StartOptions): Promise<void> {
+  if (state === 'running' || state === 'paused' || state === 'loading')
+    throw new UserError('A run is already going. Stop it before you start another.');
+  const resume = options.resume ?? null;
+  const recipe = resume ? parseRecipe(resume.recipe) : scaleRecipe(parseRecipe(document), options.scale);
+  stopAsked = false;
+  stepsAllowed = 0;
+  setState('loading');
+  try {
+    await (opened ??= init('auto'));
+    handle = runRecipe({ recipe, scale: options.scale, resume, dropped, loadShipped });
+    setState('running');
+    await drive(handle);
+    setState(stopAsked ? 'stopped' : 'finished');
+  } catch (error) {
+    fail(error, true);
+    setState('failed');
+  } finally {
+    handle = null;
+  }
+}
+
+async function drive(run: RunHandle): Promise<void> {
+  try {
+    for (;;) {
+      await breathe();
+      if (exportAsked) {
+        exportAsked = false;
+        post({ type: 'exported', files: await run.exportModel() });
+      }
+      while (state === 'paused' && stepsAllowed === 0 && !stopAsked && !exportAsked)
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      if (stopAsked) return;
+      if (state === 'paused' && stepsAllowed === 0) continue;
+      const next = await run.events.next();
+      if (next.done) return;
+      const event = next.value;
+      if (event.type === 'step' && stepsAllowed > 0) stepsAllowed--;
+      if (event.type === 'checkpoint') lastFolder = event.files.map(copyOf);
+      if (event.type !== 'tick') post(event);
+    }
+  } finally {
+    if (stopAsked) lastFolder = await run.exportModel().catch(() => lastFolder);
+    await run.events.return(undefined);
+  }
+}
+
+/** The last model that was trained stays available after its run. */
+let lastFolder: ExportedFile[] | null = null;
+
+/** A run exports between two of its events, so that no optimizer step falls into the middle of the copy. */
+let exportAsked = false;
+
+function exportModel(): void {
+  if (handle) {
+    exportAsked = true;
+    look();
+  } else if (lastFolder) post({ type: 'exported', files: lastFolder.map(copyOf) });
+  else throw new UserError('There is nothing to export: start a run first.');
+}
+
+const copyOf = ({ path, bytes }: ExportedFile): ExportedFile => ({ path, bytes: bytes.slice(0) });
+
+function look(): void {
+  wake?.();
+  wake = null;
+}
+
+async function drop(files: readonly File[]): Promise<void> {
+  for (const file of files) {
+    try {
+      const { documents, report } = await loadDataset(file.name, file);
+      dropped.set(file.name, documents);
+      post({ type: 'dataset', report });
+    } catch (error) {
+      fail(error, false);
+    }
+  }
+}
+
+async function handleCommand(command: Command): Promise<void> {
+  switch (command.type) {
+    case 'init':
+      await (opened ??= init(command.backend));
+      break;
+    case 'start':
+      await start(command.recipe, command.options);
+      break;
+    case 'pause':
+      if (state === 'running') setState('paused');
+      break;
+    case 'resume':
+      if (state === 'paused') setState('running');
+      look();
+      break;
+    case 'step':
+      if (state === 'running') setState('paused');
+      if (state === 'paused') stepsAllowed = 1;
+      look();
+      break;
+    case 'stop':
+      stopAsked = true;
+      look();
+      break;
+    case 'export':
+      exportModel();
+      break;
+    case 'drop':
+      await drop(command.files);
+      break;
+    default:
+      unreachable(command);
+  }
+}
+
+scope.onmessage = (message: MessageEvent<Command>) => {
+  handleCommand(message.data).catch((error) => fail(error, false));
+};
