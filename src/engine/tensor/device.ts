@@ -113,7 +113,9 @@ async function openWebGpu(): Promise<Opened> {
     report: {
       backend: 'webgpu',
       name: nameOf(info),
-      notice: software ? 'WebGPU runs in software here, on the processor: far slower than on a graphics card.' : null,
+      notice: software
+        ? 'WebGPU runs in software here, on the processor: far slower than on a graphics card.'
+        : null,
       software,
       features: FEATURES.filter((feature) => device.features.has(feature)),
     },

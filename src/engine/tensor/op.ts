@@ -4,7 +4,15 @@
  * tfjs sees kernels `polypath/<name>` with an array of inputs; its tape does the rest.
  */
 import { assert } from '../../base/assert.ts';
-import { type DType, type HostArray, hostAllocate, hostViews, type Tensor, type TensorInfo, tf } from './tfjs.ts';
+import {
+  type DType,
+  type HostArray,
+  hostAllocate,
+  hostViews,
+  type Tensor,
+  type TensorInfo,
+  tf,
+} from './tfjs.ts';
 
 export interface TensorSpec {
   shape: number[];
@@ -92,7 +100,11 @@ const specOf = (info: TensorInfo): TensorSpec => ({ shape: info.shape, dtype: in
  * Runs a form made of tfjs ops inside a kernel. The engine passes the caller's Tensors as inputs and keeps the tape
  * off inside kernels, and it takes Tensors for outputs as well as TensorInfo, so nothing has to be converted.
  */
-function composed<A>(form: (inputs: Tensor[], attributes: A) => Tensor[], infos: TensorInfo[], attributes: A): TensorInfo[] {
+function composed<A>(
+  form: (inputs: Tensor[], attributes: A) => Tensor[],
+  infos: TensorInfo[],
+  attributes: A,
+): TensorInfo[] {
   return tf.tidy(() => form(infos as Tensor[], attributes));
 }
 
@@ -172,9 +184,11 @@ export function defineOp<Attributes>(spec: OpSpec<Attributes>): Op<Attributes> {
   const op = ((inputs: Tensor[], attributes: Attributes) => {
     const outputs = tf
       .engine()
-      .runKernel(kernelName, inputs as unknown as tf.NamedTensorMap, { a: attributes, count: inputs.length } as unknown as tf.NamedAttrMap) as
-      | Tensor
-      | Tensor[];
+      .runKernel(
+        kernelName,
+        inputs as unknown as tf.NamedTensorMap,
+        { a: attributes, count: inputs.length } as unknown as tf.NamedAttrMap,
+      ) as Tensor | Tensor[];
     return Array.isArray(outputs) ? outputs : [outputs];
   }) as Op<Attributes>;
   op.spec = spec;

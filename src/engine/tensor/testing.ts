@@ -1,5 +1,6 @@
 /** Helpers of kernel and unit tests: run an op on the current backend, run its slow truth, compare element by element. */
 import { assert } from '../../base/assert.ts';
+import type { Rng } from '../../base/rng.ts';
 import { openBackend } from './device.ts';
 import type { Op } from './op.ts';
 import { type DType, type HostArray, type Tensor, tf } from './tfjs.ts';
@@ -10,7 +11,7 @@ export interface HostTensor {
   values: HostArray;
 }
 
-/** A call of an op, with the indices of the inputs that it changes in place. */
+/** A call of an op. */
 export interface OpCase<Attributes> {
   name: string;
   inputs: HostTensor[];
@@ -32,6 +33,15 @@ export function i32(shape: number[], values: ArrayLike<number>): HostTensor {
   return { shape, dtype: 'int32', values: Int32Array.from(values) };
 }
 
+/** Standard normal numbers times `scale`. */
+export function normals(rng: Rng, shape: number[], scale = 1): HostTensor {
+  const size = shape.reduce((a, b) => a * b, 1);
+  return f32(
+    shape,
+    Array.from({ length: size }, () => scale * rng.normal()),
+  );
+}
+
 /** Throws unless |actual − expected| ≤ atol + |expected|·rtol everywhere; names the worst element. */
 export function expectClose(
   actual: ArrayLike<number>,
@@ -39,7 +49,10 @@ export function expectClose(
   { atol, rtol, why }: Tolerance,
   label = 'value',
 ): void {
-  assert(actual.length === expected.length, `${label}: ${actual.length} elements, expected ${expected.length}`);
+  assert(
+    actual.length === expected.length,
+    `${label}: ${actual.length} elements, expected ${expected.length}`,
+  );
   let worst = -1;
   let worstRatio = 1;
   let failures = 0;

@@ -39,13 +39,21 @@ const MAX_UNIFORM_BUFFERS = 4096;
 
 function layoutOf(device: GPUDevice, pass: WgslPass) {
   const { layouts } = cachesOf(device);
-  const key = pass.bindings.map((b) => (b.access === 'read' ? 'r' : 'w')).join('') + (pass.uniforms.length > 0 ? 'u' : '');
+  const key =
+    pass.bindings.map((b) => (b.access === 'read' ? 'r' : 'w')).join('') +
+    (pass.uniforms.length > 0 ? 'u' : '');
   let layout = layouts.get(key);
   if (!layout) {
-    const types: GPUBufferBindingType[] = pass.bindings.map((b) => (b.access === 'read' ? 'read-only-storage' : 'storage'));
+    const types: GPUBufferBindingType[] = pass.bindings.map((b) =>
+      b.access === 'read' ? 'read-only-storage' : 'storage',
+    );
     if (pass.uniforms.length > 0) types.push('uniform');
     const group = device.createBindGroupLayout({
-      entries: types.map((type, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } })),
+      entries: types.map((type, binding) => ({
+        binding,
+        visibility: GPUShaderStage.COMPUTE,
+        buffer: { type },
+      })),
     });
     layout = { group, pipeline: device.createPipelineLayout({ bindGroupLayouts: [group] }) };
     layouts.set(key, layout);
@@ -140,7 +148,8 @@ export const runWgsl: WgslRunner = (anyBackend, inputs, outputSpecs, plan) => {
 
   for (const info of outputs) {
     if (isEmpty(info))
-      internals.tensorMap.get(info.dataId).values = info.dtype === 'int32' ? new Int32Array(0) : new Float32Array(0);
+      internals.tensorMap.get(info.dataId).values =
+        info.dtype === 'int32' ? new Int32Array(0) : new Float32Array(0);
   }
   for (const pass of plan.passes) {
     if (pass.workgroups.includes(0)) continue;

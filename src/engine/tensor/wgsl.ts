@@ -10,7 +10,12 @@ export type Wgsl<Attributes> = NonNullable<OpSpec<Attributes>['wgsl']>;
 type Binding = WgslPass['bindings'][number];
 type Uniform = WgslPass['uniforms'][number];
 
-export const read = (name: string, arg: Argument, type = 'f32'): Binding => ({ name, arg, type, access: 'read' });
+export const read = (name: string, arg: Argument, type = 'f32'): Binding => ({
+  name,
+  arg,
+  type,
+  access: 'read',
+});
 export const write = (name: string, arg: Argument, type = 'f32'): Binding => ({
   name,
   arg,
@@ -39,23 +44,32 @@ export function elementGrid(elements: number): [number, number, number] {
 }
 
 /**
- * WGSL function `group_sum(value, t)`: sum of one f32 per thread over a workgroup of `threads` (a power of two), for
- * all of its threads. The order is fixed, so the result is the same on every run.
+ * WGSL functions `group_sum(value, t)` and `group_max(value, t)`: over one f32 of each of the workgroup's `threads` (a
+ * power of two), for all of them. The order is fixed, so the result is the same on every run.
  */
-export const groupSumWgsl = (threads: number): string => /* wgsl */ `
-var<workgroup> group_parts: array<f32, ${threads}>;
-fn group_sum(value: f32, t: u32) -> f32 {
+export const groupReduceWgsl = (threads: number): string => {
+  const reduce = (name: string, combine: string) => /* wgsl */ `
+fn ${name}(value: f32, t: u32) -> f32 {
   group_parts[t] = value;
   workgroupBarrier();
   for (var half = ${threads / 2}u; half > 0u; half = half / 2u) {
-    if (t < half) { group_parts[t] += group_parts[t + half]; }
+    if (t < half) {
+      let a = group_parts[t];
+      let b = group_parts[t + half];
+      group_parts[t] = ${combine};
+    }
     workgroupBarrier();
   }
-  let sum = group_parts[0];
+  let result = group_parts[0];
   workgroupBarrier();
-  return sum;
-}
+  return result;
+}`;
+  return `
+var<workgroup> group_parts: array<f32, ${threads}>;
+${reduce('group_sum', 'a + b')}
+${reduce('group_max', 'max(a, b)')}
 `;
+};
 
 /** Functions that every shader may call. Unused ones cost nothing after compilation. */
 const prelude = /* wgsl */ `

@@ -1,5 +1,5 @@
 import { Rng } from '../../../../base/rng.ts';
-import { f32, type OpCase } from '../../testing.ts';
+import { f32, normals, type OpCase } from '../../testing.ts';
 import { rmsNormReference } from './rms-norm.reference.ts';
 
 /** Rows and columns: single elements, odd sizes, more rows than workgroups of the backward pass, columns beyond 64. */
@@ -11,17 +11,13 @@ const SIZES: readonly (readonly [number, number])[] = [
   [5, 200],
 ];
 
-function normals(rng: Rng, size: number): number[] {
-  return Array.from({ length: size }, () => rng.normal());
-}
-
 /** Cases of rms-norm. */
 export function rmsNormCases(): OpCase<{ eps: number }>[] {
   return SIZES.map(([N, C]) => {
     const rng = new Rng(1, N, C);
     return {
       name: `N=${N} C=${C}`,
-      inputs: [f32([N, C], normals(rng, N * C)), f32([C], normals(rng, C))],
+      inputs: [normals(rng, [N, C]), normals(rng, [C])],
       attributes: { eps: 1e-6 },
     };
   });
@@ -33,7 +29,7 @@ export function rmsNormGradCases(): OpCase<object>[] {
     const [N, C] = x.shape;
     const inv = f32([N], new Float32Array(N));
     rmsNormReference([x.values, w.values], [new Float32Array(N * C), inv.values], attributes.eps);
-    const dy = f32([N, C], normals(new Rng(2, N, C), N * C));
+    const dy = normals(new Rng(2, N, C), [N, C]);
     return { name, inputs: [dy, x, w, inv], attributes: {} };
   });
 }

@@ -1,9 +1,10 @@
 /** WGSL form of rms-norm and its gradient. One workgroup of 64 threads per row (forward) or run of rows (backward). */
-import { f32, flatGrid, groupSumWgsl, read, u32, type Wgsl, write } from '../../wgsl.ts';
+import type { WgslPass } from '../../op.ts';
+import { f32, flatGrid, groupReduceWgsl, read, u32, type Wgsl, write } from '../../wgsl.ts';
 
 const THREADS = 64;
 
-const forwardBody = /* wgsl */ `${groupSumWgsl(THREADS)}
+const forwardBody = /* wgsl */ `${groupReduceWgsl(THREADS)}
 @compute @workgroup_size(${THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {
@@ -32,10 +33,7 @@ export const rmsNormWgsl: Wgsl<{ eps: number }> = ([x], _, { eps }) => {
           write('y', { output: 0 }),
           write('inv', { output: 1 }),
         ],
-        uniforms: [
-          u32('N', N),
-          f32('eps', eps),
-        ],
+        uniforms: [u32('N', N), f32('eps', eps)],
         body: forwardBody,
         workgroups: flatGrid(N),
       },
@@ -44,7 +42,7 @@ export const rmsNormWgsl: Wgsl<{ eps: number }> = ([x], _, { eps }) => {
 };
 
 // A thread owns the columns t, t + 64, … of its workgroup's rows, so the sums for dw stay in registers.
-const gradBody = /* wgsl */ `${groupSumWgsl(THREADS)}
+const gradBody = /* wgsl */ `${groupReduceWgsl(THREADS)}
 @compute @workgroup_size(${THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   var sums: array<f32, COLUMNS>;
@@ -91,38 +89,30 @@ export const rmsNormGradWgsl: Wgsl<object> = ([, x]) => {
   const [N, C] = x.shape;
   const rows = Math.max(1, Math.ceil(N / MOST_PARTS));
   const parts = Math.ceil(N / rows);
-  return {
-    scratch: [{ shape: [parts, C], dtype: 'float32' }],
-    passes: [
-      {
-        name: 'rms-norm-grad',
-        constants: { C, COLUMNS: Math.ceil(C / THREADS) },
-        bindings: [
-          read('dy', { input: 0 }),
-          read('x', { input: 1 }),
-          read('w', { input: 2 }),
-          read('inv', { input: 3 }),
-          write('dx', { output: 0 }),
-          write('parts', { scratch: 0 }),
-        ],
-        uniforms: [
-          u32('N', N),
-          u32('rows', rows),
-        ],
-        body: gradBody,
-        workgroups: [parts, 1, 1],
-      },
-      {
-        name: 'rms-norm-grad-sum',
-        constants: { C },
-        bindings: [
-          read('parts', { scratch: 0 }),
-          write('dw', { output: 1 }),
-        ],
-        uniforms: [u32('parts', parts)],
-        body: gradSumBody,
-        workgroups: [Math.ceil(C / THREADS), 1, 1],
-      },
-    ],
-  };
+  const passes: WgslPass[] = [
+    {
+      name: 'rms-norm-grad',
+      constants: { C, COLUMNS: Math.ceil(C / THREADS) },
+      bindings: [
+        read('dy', { input: 0 }),
+        read('x', { input: 1 }),
+        read('w', { input: 2 }),
+        read('inv', { input: 3 }),
+        write('dx', { output: 0 }),
+        write('parts', { scratch: 0 }),
+      ],
+      uniforms: [u32('N', N), u32('rows', rows)],
+      body: gradBody,
+      workgroups: [parts, 1, 1],
+    },
+    {
+      name: 'rms-norm-grad-sum',
+      constants: { C },
+      bindings: [read('parts', { scratch: 0 }), write('dw', { output: 1 })],
+      uniforms: [u32('parts', parts)],
+      body: gradSumBody,
+      workgroups: [Math.ceil(C / THREADS), 1, 1],
+    },
+  ];
+  return { passes, scratch: [{ shape: [parts, C], dtype: 'float32' }] };
 };

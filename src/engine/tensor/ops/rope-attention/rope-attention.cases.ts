@@ -1,6 +1,10 @@
 import { Rng } from '../../../../base/rng.ts';
-import { f32, i32, type OpCase } from '../../testing.ts';
-import { type AttentionAttributes, PADDING_SEGMENT, ropeAttentionReference } from './rope-attention.reference.ts';
+import { f32, i32, normals, type OpCase } from '../../testing.ts';
+import {
+  type AttentionAttributes,
+  PADDING_SEGMENT,
+  ropeAttentionReference,
+} from './rope-attention.reference.ts';
 
 const PADDING = PADDING_SEGMENT << 16;
 
@@ -37,7 +41,11 @@ export function packedRow(examples: ExampleShape[], T: number): { branches: numb
 // 64 (two full chunks) and 70 (three chunks, the last one not full and not a multiple of 4).
 const LAYOUTS: { name: string; attributes: AttentionAttributes; rows: ExampleShape[][] }[] = [
   { name: 'one token', attributes: { B: 1, T: 1, H: 1, Hkv: 1, D: 12 }, rows: [[[1]]] },
-  { name: 'causal, odd length, padding', attributes: { B: 2, T: 7, H: 2, Hkv: 2, D: 12 }, rows: [[[7]], [[5]]] },
+  {
+    name: 'causal, odd length, padding',
+    attributes: { B: 2, T: 7, H: 2, Hkv: 2, D: 12 },
+    rows: [[[7]], [[5]]],
+  },
   {
     name: 'blocks of three and two paths, GQA',
     attributes: { B: 2, T: 37, H: 4, Hkv: 2, D: 12 },
@@ -60,15 +68,11 @@ const POSITIONS = 128;
 /** cos and sin (POSITIONS, D/2) with base 100, so that short sequences turn far. */
 export function rotationTables(D: number) {
   const half = D / 2;
-  const angles = Array.from({ length: POSITIONS * half }, (_, k) => Math.floor(k / half) * 100 ** ((-2 * (k % half)) / D));
-  return [f32([POSITIONS, half], angles.map(Math.cos)), f32([POSITIONS, half], angles.map(Math.sin))];
-}
-
-function normals(rng: Rng, shape: number[]) {
-  return f32(
-    shape,
-    Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => rng.normal()),
+  const angles = Array.from(
+    { length: POSITIONS * half },
+    (_, k) => Math.floor(k / half) * 100 ** ((-2 * (k % half)) / D),
   );
+  return [f32([POSITIONS, half], angles.map(Math.cos)), f32([POSITIONS, half], angles.map(Math.sin))];
 }
 
 export function ropeAttentionCases(): OpCase<AttentionAttributes>[] {

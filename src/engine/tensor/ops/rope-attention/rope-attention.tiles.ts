@@ -65,11 +65,8 @@ fn store_${name}(token: u32, head: u32, column: u32, value: vec4<f32>) {
 }`;
 }
 
-/** Workgroup memory, the products of two tiles and the branch rule. */
-export const tileFunctions = /* wgsl */ `
-var<workgroup> tile_a: array<vec4<f32>, 288>;
-var<workgroup> tile_b: array<vec4<f32>, 288>;
-var<workgroup> tile_p: array<vec4<f32>, 288>;
+/** The branch rule. */
+export const branchFunctions = /* wgsl */ `
 const PADDING_SEGMENT = 0x7fffu;
 
 // Does a token of branch code a see an earlier one of code b? (branchSees of the reference, four at a time)
@@ -80,6 +77,13 @@ fn branch_sees(a: vec4<u32>, b: vec4<u32>) -> vec4<bool> {
   let real = (a >> vec4<u32>(16u)) != vec4<u32>(PADDING_SEGMENT);
   return real & ((x == vec4<u32>()) | (other_block & same_example));
 }
+`;
+
+/** Workgroup memory and the products of two tiles. */
+export const tileFunctions = /* wgsl */ `
+var<workgroup> tile_a: array<vec4<f32>, 288>;
+var<workgroup> tile_b: array<vec4<f32>, 288>;
+var<workgroup> tile_p: array<vec4<f32>, 288>;
 
 // s[r][c] += (row r of tile_a) · (row c of tile_b), over \`count\` vec4s.
 fn tile_products(s: ptr<function, mat4x4<f32>>, count: u32, tx: u32, ty: u32) {
@@ -114,7 +118,13 @@ fn tile_accumulate(acc: ptr<function, mat4x4<f32>>, tx: u32, ty: u32) {
 `;
 
 /** Statement: rows first, first + 1, … of the example's row (at `base`) into a tile; rows from u.T on are zeros. */
-export function loadTile(target: 'a' | 'b', name: string, first: string, head: string, chunk: number): string {
+export function loadTile(
+  target: 'a' | 'b',
+  name: string,
+  first: string,
+  head: string,
+  chunk: number,
+): string {
   return /* wgsl */ `
     for (var e = t; e < ${TILE}u * WIDTH; e += 64u) {
       let row = e / WIDTH;

@@ -8,9 +8,16 @@ const tolerance = {
   rtol: 2e-5,
   why: 'float32 sums of up to 128 products against double sums, and WGSL exp (3 + 2·|x| ulp, scores up to about 20)',
 };
-const gradTolerance = { ...tolerance, atol: 2e-4, rtol: 1e-4, why: `${tolerance.why}, twice over and summed over queries` };
+const gradTolerance = {
+  ...tolerance,
+  atol: 2e-4,
+  rtol: 1e-4,
+  why: `${tolerance.why}, twice over and summed over queries`,
+};
 
 describe.skipIf(!(await requireWebGpu()))('rope-attention on WebGPU equals its reference', () => {
   test.each(ropeAttentionCases())('forward, $name', (c) => expectOpMatches(ropeAttentionOp, c, tolerance));
-  test.each(ropeAttentionGradCases())('gradient, $name', (c) => expectOpMatches(ropeAttentionGradOp, c, gradTolerance));
+  test.each(ropeAttentionGradCases())('gradient, $name', (c) =>
+    expectOpMatches(ropeAttentionGradOp, c, gradTolerance),
+  );
 });

@@ -8,6 +8,7 @@ import type { AttentionAttributes } from './rope-attention.reference.ts';
 import {
   accumulate,
   accumulators,
+  branchFunctions,
   forChunks,
   type HeadShape,
   headShape,
@@ -23,7 +24,11 @@ import {
 } from './rope-attention.tiles.ts';
 
 /** Rotates pair (i, i + D/2) of a head: q·scale and k forward; `sign` −1 turns gradients back. */
-const rotateBody = (from: readonly [string, string], to: readonly [string, string], sign: '' | '-') => /* wgsl */ `
+const rotateBody = (
+  from: readonly [string, string],
+  to: readonly [string, string],
+  sign: '' | '-',
+) => /* wgsl */ `
 @compute @workgroup_size(${FLAT_SIZE})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {
@@ -89,7 +94,7 @@ const queryTileLoop = /* wgsl */ `
 
 const attendBody = (shape: HeadShape) => /* wgsl */ `
 ${loader(shape, 'q', 'u.H')}${loader(shape, 'k', 'u.HKV')}${loader(shape, 'v', 'u.HKV')}${storer(shape, 'out', 'u.H')}
-${tileFunctions}${codeFunctions}
+${tileFunctions}${branchFunctions}${codeFunctions}
 const HIDDEN = -1e30;
 var<workgroup> rows: array<f32, 288>;
 fn row_max(row: u32, start: f32) -> f32 {
@@ -159,7 +164,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 const queryGradBody = (shape: HeadShape) => /* wgsl */ `
 ${loader(shape, 'q', 'u.H')}${loader(shape, 'k', 'u.HKV')}${loader(shape, 'v', 'u.HKV')}${loader(shape, 'dout', 'u.H')}
 ${storer(shape, 'dq', 'u.H')}
-${tileFunctions}${codeFunctions}
+${tileFunctions}${branchFunctions}${codeFunctions}
 ${mainHead}
 ${accumulators(shape, 'acc')}
   ${queryTileLoop}
@@ -187,7 +192,7 @@ ${accumulators(shape, 'acc')}
 const keyGradBody = (shape: HeadShape) => /* wgsl */ `
 ${loader(shape, 'q', 'u.H')}${loader(shape, 'k', 'u.HKV')}${loader(shape, 'v', 'u.HKV')}${loader(shape, 'dout', 'u.H')}
 ${storer(shape, 'dk', 'u.HKV')}${storer(shape, 'dv', 'u.HKV')}
-${tileFunctions}${codeFunctions}
+${tileFunctions}${branchFunctions}${codeFunctions}
 ${mainHead}
   let g = group.y;
   let j0 = group.x * ${TILE}u;
@@ -227,7 +232,11 @@ ${accumulators(shape, 'dv_acc')}
 
 /** Bodies are made once per variant. */
 const bodies = new Map<string, string>();
-function bodyOf(name: string, shape: HeadShape, make: (shape: HeadShape) => string): { name: string; body: string } {
+function bodyOf(
+  name: string,
+  shape: HeadShape,
+  make: (shape: HeadShape) => string,
+): { name: string; body: string } {
   const key = `${name}-${variant(shape)}`;
   let body = bodies.get(key);
   if (!body) {

@@ -1,7 +1,110 @@
-// Placeholder until the kernel is written.
-export function logitLossWgsl(): never {
-  throw new Error('logitLossWgsl: no WebGPU kernel yet');
+/** WGSL form of logit-loss (one workgroup per row) and of its gradient (one thread per logit). */
+import {
+  elementGrid,
+  FLAT_SIZE,
+  f32,
+  flatGrid,
+  groupReduceWgsl,
+  read,
+  u32,
+  type Wgsl,
+  write,
+} from '../../wgsl.ts';
+
+const THREADS = 128;
+
+const lossBody = /* wgsl */ `${groupReduceWgsl(THREADS)}
+@compute @workgroup_size(${THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let n = flat_group(group, groups);
+  if (n >= u.N) { return; }
+  let row = n * u.V;
+  var largest = -3e38;
+  for (var v = t; v < u.V; v += ${THREADS}u) { largest = max(largest, logits[row + v]); }
+  largest = group_max(largest, t);
+  var sum = 0.0;
+  var weighted = 0.0;
+  for (var v = t; v < u.V; v += ${THREADS}u) {
+    let shifted = (logits[row + v] - largest) * u.scale;
+    let e = exp(shifted);
+    sum += e;
+    weighted += e * shifted;
+  }
+  sum = group_sum(sum, t);
+  weighted = group_sum(weighted, t);
+  if (t == 0u) {
+    let log_sum = log(sum);
+    lse[n] = log_sum + largest * u.scale;
+    // H = log Σe^s − Σ p·s with s the shifted logits: all terms are positive, so nothing cancels.
+    entropy[n] = log_sum - weighted / sum;
+    let target_id = targets[n];
+    logp[n] = 0.0;
+    if (target_id >= 0) { logp[n] = (logits[row + u32(target_id)] - largest) * u.scale - log_sum; }
+  }
 }
-export function logitLossGradWgsl(): never {
-  throw new Error('logitLossGradWgsl: no WebGPU kernel yet');
+`;
+
+const gradBody = /* wgsl */ `
+@compute @workgroup_size(${FLAT_SIZE})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let i = flat_thread(group, groups, t);
+  let n = i / u.V;
+  if (n >= u.N) { return; }
+  let target_id = targets[n];
+  let a = select(0.0, dlogp[n], target_id >= 0);
+  let log_p = logits[i] * u.scale - lse[n];
+  let p = exp(log_p);
+  let hit = select(0.0, 1.0, i32(i % u.V) == target_id);
+  dlogits[i] = u.scale * (a * (hit - p) - dentropy[n] * p * (log_p + entropy[n]));
 }
+`;
+
+/** [logits [N, V], targets int32 [N]], {temperature} → [logp [N], entropy [N], lse [N]] */
+export const logitLossWgsl: Wgsl<{ temperature: number }> = ([logits], _, { temperature }) => {
+  const [N, V] = logits.shape;
+  return {
+    passes: [
+      {
+        name: 'logit-loss',
+        constants: {},
+        bindings: [
+          read('logits', { input: 0 }),
+          read('targets', { input: 1 }, 'i32'),
+          write('logp', { output: 0 }),
+          write('entropy', { output: 1 }),
+          write('lse', { output: 2 }),
+        ],
+        uniforms: [u32('N', N), u32('V', V), f32('scale', 1 / temperature)],
+        body: lossBody,
+        workgroups: flatGrid(N),
+      },
+    ],
+  };
+};
+
+/** [logits [N, V], targets, lse, entropy, dlogp, dentropy (each [N])], {temperature} → [dlogits [N, V]] */
+export const logitLossGradWgsl: Wgsl<{ temperature: number }> = ([logits], _, { temperature }) => {
+  const [N, V] = logits.shape;
+  return {
+    passes: [
+      {
+        name: 'logit-loss-grad',
+        constants: {},
+        bindings: [
+          read('logits', { input: 0 }),
+          read('targets', { input: 1 }, 'i32'),
+          read('lse', { input: 2 }),
+          read('entropy', { input: 3 }),
+          read('dlogp', { input: 4 }),
+          read('dentropy', { input: 5 }),
+          write('dlogits', { output: 0 }),
+        ],
+        uniforms: [u32('N', N), u32('V', V), f32('scale', 1 / temperature)],
+        body: gradBody,
+        workgroups: elementGrid(N * V),
+      },
+    ],
+  };
+};

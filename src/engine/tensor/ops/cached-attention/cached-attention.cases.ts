@@ -1,0 +1,94 @@
+import { Rng } from '../../../../base/rng.ts';
+import { i32, normals, type OpCase } from '../../testing.ts';
+import { rotationTables } from '../rope-attention/rope-attention.cases.ts';
+import type { CachedAttentionAttributes } from './cached-attention.reference.ts';
+
+interface Lane {
+  row: number;
+  /** Slot within the row. */
+  slot: number;
+  branch: number;
+  position: number;
+}
+
+/** Lanes of one row, one after the other from `slot` on. */
+function run(row: number, slot: number, length: number, branch: number, position: number): Lane[] {
+  return Array.from({ length }, (_, i) => ({ row, slot: slot + i, branch, position: position + i }));
+}
+
+interface Layout {
+  name: string;
+  rows: number;
+  slotsPerRow: number;
+  shape: { H: number; Hkv: number; D: number };
+  lanes: Lane[];
+  /** Branch codes that the cache holds before the call, by row. */
+  cached: (row: number, slot: number) => number;
+}
+
+const TRUNK = () => 0;
+const path = (block: number, k: number) => 16 * block + k;
+
+const LAYOUTS: Layout[] = [
+  {
+    name: 'one lane, first slot',
+    rows: 1,
+    slotsPerRow: 4,
+    shape: { H: 1, Hkv: 1, D: 12 },
+    lanes: run(0, 0, 1, 0, 0),
+    cached: TRUNK,
+  },
+  {
+    name: 'a prompt at once, next to a row that goes on',
+    rows: 2,
+    slotsPerRow: 20,
+    shape: { H: 4, Hkv: 2, D: 12 },
+    lanes: [...run(0, 0, 9, 0, 0), ...run(1, 15, 1, 0, 15)],
+    cached: TRUNK,
+  },
+  {
+    name: 'three paths that alternate, GQA, D not a multiple of 4',
+    rows: 2,
+    slotsPerRow: 31,
+    shape: { H: 3, Hkv: 1, D: 10 },
+    lanes: [1, 2, 3].map((k) => ({ row: 1, slot: 26 + k, branch: path(2, k), position: 17 })),
+    cached: (_, slot) => (slot < 6 ? 0 : slot < 14 ? path(1, 1 + (slot % 2)) : slot < 18 ? 0 : path(2, 1 + (slot % 3))),
+  },
+  {
+    name: 'more than 256 slots',
+    rows: 2,
+    slotsPerRow: 600,
+    shape: { H: 2, Hkv: 2, D: 64 },
+    lanes: [...run(0, 599, 1, 0, 90), ...run(1, 300, 2, path(1, 1), 50)],
+    cached: (row, slot) => (row === 1 && slot > 40 ? path(1, 1 + (slot % 2)) : 0),
+  },
+];
+
+export function cachedAttentionCases(): OpCase<CachedAttentionAttributes>[] {
+  return LAYOUTS.map(({ name, rows, slotsPerRow, shape, lanes, cached }) => {
+    const { H, Hkv, D } = shape;
+    const N = lanes.length;
+    const S = rows * slotsPerRow;
+    const rng = new Rng(16, N, D);
+    const column = (value: (lane: Lane) => number) => i32([N], lanes.map(value));
+    return {
+      name,
+      attributes: { slotsPerRow, ...shape },
+      inputs: [
+        normals(rng, [N, H * D]),
+        normals(rng, [N, Hkv * D]),
+        normals(rng, [N, Hkv * D]),
+        normals(rng, [S, Hkv * D]),
+        normals(rng, [S, Hkv * D]),
+        i32(
+          [S],
+          Array.from({ length: S }, (_, s) => cached(Math.floor(s / slotsPerRow), s % slotsPerRow)),
+        ),
+        ...rotationTables(D),
+        column((lane) => lane.position),
+        column((lane) => lane.branch),
+        column((lane) => lane.row * slotsPerRow + lane.slot),
+      ],
+    };
+  });
+}

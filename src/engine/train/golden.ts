@@ -1,0 +1,251 @@
+/**
+ * Golden checks of optimizer and losses, one body for cpu, wasm and webgpu; values by PyTorch in float64
+ * (fixtures/, made by make_golden.py of the project's reference notes). Tolerances are those of its README.
+ */
+import { expect } from 'vitest';
+import { goldenModel } from '../model/decoder.golden.ts';
+import type { Decoder } from '../model/decoder.ts';
+import { readSafetensors } from '../model/safetensors.ts';
+import { fixtureBytes, relativeError } from '../tensor/fixture.ts';
+import { adamw } from '../tensor/ops/adamw/adamw.ts';
+import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
+import { tf } from '../tensor/tfjs.ts';
+import { groupAdvantages } from './advantage.ts';
+import { AdamW, GradientSum } from './optimizer.ts';
+import { clipCounts, policyLoss } from './policy-loss.ts';
+import type { OptimizerSettings } from './recipe.ts';
+import { learningRateAt } from './schedule.ts';
+
+const urls = import.meta.glob<string>('./fixtures/*.{json,safetensors}', { query: '?url', import: 'default', eager: true });
+
+type Arrays = Map<string, { shape: readonly number[]; data: ArrayLike<number> }>;
+
+// biome-ignore lint/suspicious/noExplicitAny: fixtures are read key by key
+async function json(name: string): Promise<any> {
+  return JSON.parse(new TextDecoder().decode(await fixtureBytes(urls[`./fixtures/${name}.json`])));
+}
+
+async function arrays(name: string): Promise<Arrays> {
+  return readSafetensors(await fixtureBytes(urls[`./fixtures/${name}.safetensors`]), name).tensors as unknown as Arrays;
+}
+
+interface Hyper {
+  lr: number;
+  min_ratio: number;
+  warmup: number;
+  steps: number;
+  betas: [number, number];
+  eps: number;
+  weight_decay: number;
+  clip: number;
+}
+
+function settingsOf(hyper: Hyper): OptimizerSettings {
+  return {
+    learningRate: hyper.lr,
+    warmupSteps: hyper.warmup,
+    schedule: 'cosine',
+    minLearningRateRatio: hyper.min_ratio,
+    weightDecay: hyper.weight_decay,
+    decayNorms: false,
+    beta1: hyper.betas[0],
+    beta2: hyper.betas[1],
+    epsilon: hyper.eps,
+    maxGradNorm: hyper.clip,
+    microBatchTokens: 4096,
+  };
+}
+
+/** Ten steps of AdamW on given gradients; the strictest test: it tells every usual variant apart. */
+export async function checkAdamwGolden(): Promise<void> {
+  const facts = await json('optimizer_only');
+  const golden = await arrays('optimizer_only');
+  const settings = settingsOf(facts.hyper);
+  const names = [...golden.keys()].filter((key) => key.startsWith('init.')).map((key) => key.slice(5));
+  const tensors = names.map((name) => {
+    const { shape, data } = golden.get(`init.${name}`)!;
+    const make = (values: ArrayLike<number>) => tf.tensor(Float32Array.from(values), [...shape]);
+    return {
+      name,
+      shape,
+      decay: facts.decayed.includes(name),
+      parameter: make(data),
+      mean: make(new Float32Array(data.length)),
+      square: make(new Float32Array(data.length)),
+    };
+  });
+  for (let step = 1; step <= facts.hyper.steps; step++) {
+    const part = (key: string, size: number) =>
+      Float32Array.from({ length: size }, (_, i) => golden.get(key)!.data[(step - 1) * size + i]);
+    const hyper = tf.tensor1d([
+      learningRateAt(settings, step, facts.hyper.steps),
+      settings.beta1,
+      settings.beta2,
+      settings.epsilon,
+      settings.weightDecay,
+      settings.maxGradNorm,
+      1 - settings.beta1 ** step,
+      1 - settings.beta2 ** step,
+    ]);
+    const gradients = tensors.map((t) => tf.tensor(part(`grad.${t.name}`, t.parameter.size), [...t.shape]));
+    const norm = adamw(
+      tensors.map((t, i) => ({ ...t, gradient: gradients[i] })),
+      hyper,
+    );
+    const expected = facts.steps[step - 1];
+    const measured = (await norm.data())[0];
+    expect(Math.abs(measured - expected.grad_norm) / expected.grad_norm, `norm, step ${step}`).toBeLessThan(1e-5);
+    for (const t of tensors) {
+      const values = await t.parameter.data();
+      const after = part(`after.${t.name}`, t.parameter.size);
+      const worst = after.reduce((m, x, i) => Math.max(m, Math.abs(x - values[i])), 0);
+      expect(worst, `${t.name}, step ${step}`).toBeLessThan(2e-6);
+    }
+    tf.dispose([norm, hyper, ...gradients]);
+  }
+  tf.dispose(tensors.flatMap((t) => [t.parameter, t.mean, t.square]));
+}
+
+const int = (values: ArrayLike<number>) => tf.tensor1d(Int32Array.from(values), 'int32');
+const PADDING = 0x7fff << 16;
+
+/** Adds the gradient of rows `rows` of a padded batch, as sum of negative log-probs over `total` targets. */
+function addBatch(
+  gradients: GradientSum,
+  model: Decoder,
+  ids: ArrayLike<number>,
+  mask: ArrayLike<number>,
+  labels: ArrayLike<number>,
+  T: number,
+  total: number,
+) {
+  const B = ids.length / T;
+  const targets = Array.from(ids, (_, n) => ((n + 1) % T === 0 ? -1 : Math.max(-1, labels[n + 1])));
+  const inputs = {
+    tokens: int(ids),
+    positions: int(Array.from(ids, (_, n) => n % T)),
+    branches: int(Array.from(ids, (_, n) => (mask[n] ? 0 : PADDING))),
+    targets: int(targets),
+  };
+  const value = gradients.add(() =>
+    tf.div(tf.neg(tf.sum(tokenLoss(model.hidden({ B, T, ...inputs }), model.head, inputs.targets).logp)), total),
+  );
+  tf.dispose(Object.values(inputs));
+  return value;
+}
+
+/** Ten steps of forward, backward, clip and AdamW on the llama checkpoint: losses, norms, learning rates, weights. */
+export async function checkTrajectoryGolden(name: 'trajectory' | 'trajectory_clip_mid', strict: boolean): Promise<void> {
+  const facts = await json(name);
+  const golden = await arrays(name);
+  // The clip-mid file shares its inputs with the other.
+  const inputs = golden.has('input_ids') ? golden : await arrays('trajectory');
+  const model = await goldenModel('llama');
+  const settings = settingsOf(facts.hyper);
+  const optimizer = new AdamW(model, settings);
+  const gradients = new GradientSum(model);
+  const [steps, B, T] = inputs.get('input_ids')!.shape;
+  for (let step = 1; step <= steps; step++) {
+    const part = (key: string) =>
+      Array.from({ length: B * T }, (_, i) => inputs.get(key)!.data[(step - 1) * B * T + i]);
+    const expected = facts.steps[step - 1];
+    const loss = addBatch(gradients, model, part('input_ids'), part('attention_mask'), part('labels'), T, expected.n_targets);
+    const lr = learningRateAt(settings, step, steps);
+    expect(Math.abs(lr - expected.lr) / expected.lr, `learning rate, step ${step}`).toBeLessThan(1e-9);
+    const norm = await optimizer.apply(gradients.take(), lr);
+    const [lossLimit, normLimit] = step === 1 || strict ? [1e-4, 1e-3] : [2e-3, 1e-2];
+    expect(Math.abs((await loss.data())[0] - expected.loss) / expected.loss, `loss, step ${step}`).toBeLessThan(lossLimit);
+    expect(Math.abs(norm - expected.grad_norm) / expected.grad_norm, `norm, step ${step}`).toBeLessThan(normLimit);
+    loss.dispose();
+  }
+  let squares = 0;
+  let count = 0;
+  for (const [key, weight] of model.weights) {
+    const values = await weight.data();
+    const final = golden.get(`final.${key}`)!.data;
+    for (let i = 0; i < values.length; i++) squares += (values[i] - final[i]) ** 2;
+    count += values.length;
+  }
+  expect(Math.sqrt(squares / count), 'final weights, rms').toBeLessThan(strict ? 1e-5 : 1e-4);
+  optimizer.dispose();
+  model.dispose();
+}
+
+/** Two micro-batches add up to the gradient of the whole batch (not to the mean of their means). */
+export async function checkAccumulationGolden(): Promise<void> {
+  const facts = await json('grad_accum');
+  const golden = await arrays('grad_accum');
+  const model = await goldenModel('llama');
+  const gradients = new GradientSum(model);
+  const T = golden.get('input_ids')!.shape[1];
+  let loss = 0;
+  for (const { rows } of facts.micro_batches as { rows: number[] }[]) {
+    const part = (key: string) =>
+      rows.flatMap((row) => Array.from({ length: T }, (_, t) => golden.get(key)!.data[row * T + t]));
+    const value = addBatch(gradients, model, part('input_ids'), part('attention_mask'), part('labels'), T, facts.n_targets);
+    loss += (await value.data())[0];
+    value.dispose();
+  }
+  expect(Math.abs(loss - facts.loss) / facts.loss, 'loss').toBeLessThan(1e-4);
+  const sums = gradients.take();
+  const names = [...model.weights.keys()];
+  for (let i = 0; i < names.length; i++)
+    expect(relativeError(await sums[i].data(), golden.get(`grad.${names[i]}`)!.data, 1e-9), names[i]).toBeLessThan(1e-3);
+  tf.dispose(sums);
+  model.dispose();
+}
+
+/** Advantages of three groups of four; the second or third group is all-equal and must be exactly 0. */
+export async function checkAdvantageGolden(): Promise<void> {
+  const golden = await arrays('grpo');
+  const rewards = Array.from(golden.get('rewards')!.data);
+  const expected = golden.get('advantages.std')!.data;
+  const advantages = groupAdvantages(rewards, 4);
+  expect(relativeError(advantages, expected)).toBeLessThan(1e-5);
+  for (let i = 0; i < expected.length; i++) if (expected[i] === 0) expect(advantages[i]).toBe(0);
+}
+
+/** The token-mean PPO variants: per-token loss, its gradient, the total and the clip counts. */
+export async function checkPolicyLossGolden(tolerance: number): Promise<void> {
+  const facts = await json('grpo');
+  const golden = await arrays('grpo');
+  const get = (key: string) => golden.get(key)!.data;
+  const [rows, T] = golden.get('logp_policy')!.shape;
+  const variants = Object.entries(facts.variants as Record<string, Record<string, unknown>>).filter(
+    ([, v]) => v.surrogate === 'ppo' && v.agg === 'token_mean' && v.beta === 0 && v.adv === 'std',
+  );
+  expect(variants.map(([name]) => name)).toContain('dapo_no_dual_clip');
+  for (const [name, variant] of variants) {
+    const mask = Float32Array.from(get(`mask.${variant.mask === 'loss' ? 'loss' : variant.mask}`));
+    const total = mask.reduce((a, b) => a + b, 0);
+    expect(total).toBe(variant.n_tokens);
+    const advantages = Float32Array.from({ length: rows * T }, (_, i) => get('advantages.std')[Math.floor(i / T)]);
+    const clip = {
+      clipLow: variant.eps_low as number,
+      clipHigh: variant.eps_high as number,
+      dualClip: (variant.dual_clip as number | null) ?? null,
+    };
+    // Ratios outside the mask that overflow float32 must change nothing.
+    for (const suffix of variant.mask === 'loss' ? ['', '_overflow_outside_mask'] : ['']) {
+      const [policy, old] = [get(`logp_policy${suffix}`), get(`logp_old${suffix}`)].map((x) => Float32Array.from(x));
+      const inputs = [policy, old, advantages, mask].map((values) => tf.tensor1d(values));
+      let perToken: Float32Array | null = null;
+      const { value, grad } = tf.valueAndGrad((logp) => {
+        const loss = policyLoss(logp, inputs[1], inputs[2], inputs[3], clip);
+        tf.keep(loss);
+        inputs.push(loss as never);
+        return tf.div(tf.sum(loss), total);
+      })(inputs[0]);
+      perToken = (await inputs[4].data()) as Float32Array;
+      const label = `${name}${suffix}`;
+      expect(relativeError(perToken, get(`${name}.per_token_loss`)), label).toBeLessThan(tolerance);
+      expect(relativeError(await grad.data(), get(`${name}.dloss_dlogp`)), `${label} gradient`).toBeLessThan(tolerance);
+      expect(Math.abs((await value.data())[0] - (variant.loss as number)), `${label} loss`).toBeLessThan(tolerance);
+      const counts = clipCounts(policy, old, advantages, mask, clip);
+      const metrics = variant.metrics as Record<string, number>;
+      expect([counts.low, counts.high], label).toEqual([metrics.clip_count_low, metrics.clip_count_high]);
+      if (clip.dualClip !== null) expect(counts.dual, label).toBe(metrics.dual_clip_count);
+      tf.dispose([value, grad, ...inputs]);
+    }
+  }
+}
