@@ -2,9 +2,10 @@
  * The folder of a headless run: metrics.jsonl, rollouts.jsonl, eval.json, checkpoints/<stage>/ and autosave/. What an
  * interrupted run wrote after its last save is cut off again when it goes on, so no step stands there twice.
  */
+
+import { existsSync } from 'node:fs';
 import { appendFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { existsSync } from 'node:fs';
 import type { EngineEvent, SavedRun } from '../src/worker/protocol.ts';
 
 /** A save without its bytes, and the name of the file that holds them. */
@@ -84,14 +85,20 @@ export class RunFolder {
   }
 
   async rollouts(event: Of<'rollouts'>): Promise<void> {
-    await appendFile(this.file('rollouts.jsonl'), event.records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+    await appendFile(
+      this.file('rollouts.jsonl'),
+      event.records.map((record) => `${JSON.stringify(record)}\n`).join(''),
+    );
   }
 
   async evaluation(event: Of<'evaluation'>): Promise<void> {
     const { stage, step, set, difficulty, metrics } = event;
     this.history.push({ stage, step, set, difficulty, metrics });
     this.evaluations[stage] = { ...this.evaluations[stage], [set]: metrics as Record<string, number> };
-    await this.replace('eval.json', `${JSON.stringify({ stages: this.evaluations, history: this.history }, null, 1)}\n`);
+    await this.replace(
+      'eval.json',
+      `${JSON.stringify({ stages: this.evaluations, history: this.history }, null, 1)}\n`,
+    );
   }
 
   async checkpoint(event: Of<'checkpoint'>): Promise<void> {
@@ -106,7 +113,8 @@ export class RunFolder {
     const before = await this.load();
     await this.replace(join('autosave', file), Buffer.from(state, 'base64'));
     await this.replace('autosave/run.json', JSON.stringify({ ...rest, file }));
-    if (before && before.manifest.file !== file) await rm(this.file(join('autosave', before.manifest.file)), { force: true });
+    if (before && before.manifest.file !== file)
+      await rm(this.file(join('autosave', before.manifest.file)), { force: true });
   }
 
   /** Writes beside the file and renames, so that a crash leaves the old one whole. */

@@ -31,7 +31,8 @@ function options() {
     });
     const scale = Number(values.scale);
     if (positionals.length !== 1 || !values.out) stop(USAGE);
-    if (!['webgpu', 'wasm', 'cpu'].includes(values.backend)) stop(`Unknown backend "${values.backend}". ${USAGE}`);
+    if (!['webgpu', 'wasm', 'cpu'].includes(values.backend))
+      stop(`Unknown backend "${values.backend}". ${USAGE}`);
     if (!(scale > 0)) stop(`--scale must be a number above 0, not "${values.scale}".`);
     return { recipe: positionals[0], out: values.out, backend: values.backend, scale, resume: values.resume };
   } catch (error) {
@@ -58,7 +59,9 @@ function line(event: Encoded<Extract<EngineEvent, { type: 'step' }>>): string {
     ['tok/s', 'perf/tokens_per_second', 0],
   ] as const;
   const metrics = event.metrics as Record<string, number>;
-  const parts = shown.flatMap(([label, key, digits]) => (key in metrics ? [`${label} ${metrics[key].toFixed(digits)}`] : []));
+  const parts = shown.flatMap(([label, key, digits]) =>
+    key in metrics ? [`${label} ${metrics[key].toFixed(digits)}`] : [],
+  );
   return `${clock(event.timeSeconds)} ${event.stage} ${event.step}  ${parts.join('  ')}`;
 }
 
@@ -92,15 +95,20 @@ async function main(): Promise<number> {
       });
       page.on('pageerror', (error) => console.error(`page: ${error.message}`));
       page.on('console', (message) => {
-        if (message.type() === 'error' || message.type() === 'warning') console.error(`page: ${message.text()}`);
+        if (message.type() === 'error' || message.type() === 'warning')
+          console.error(`page: ${message.text()}`);
       });
       const handle = async (event: Encoded<EngineEvent>): Promise<void> => {
         switch (event.type) {
           case 'ready':
-            console.log(`${event.device.backend}: ${event.device.name}${event.device.notice ? ` (${event.device.notice})` : ''}`);
+            console.log(
+              `${event.device.backend}: ${event.device.name}${event.device.notice ? ` (${event.device.notice})` : ''}`,
+            );
             break;
           case 'run-started':
-            console.log(`${event.recipe.name}: ${event.parameters} parameters, vocabulary ${event.vocabulary}`);
+            console.log(
+              `${event.recipe.name}: ${event.parameters} parameters, vocabulary ${event.vocabulary}`,
+            );
             break;
           case 'step':
             await folder.step(event);
@@ -144,10 +152,12 @@ async function main(): Promise<number> {
         }
       };
       page.exposeFunction('polypathEvent', (event: Encoded<EngineEvent>) => {
-        queue = queue.then(() => handle(event)).catch((error) => {
-          console.error(`The run folder could not be written: ${error.message}`);
-          resolve(1);
-        });
+        queue = queue
+          .then(() => handle(event))
+          .catch((error) => {
+            console.error(`The run folder could not be written: ${error.message}`);
+            resolve(1);
+          });
         // Awaited by the page, so that it never runs far ahead of the disk.
         return queue;
       });
@@ -162,7 +172,8 @@ async function main(): Promise<number> {
         const encode = (bytes: Bytes): string => {
           const view = new Uint8Array(bytes);
           let binary = '';
-          for (let at = 0; at < view.length; at += 0x8000) binary += String.fromCharCode(...view.subarray(at, at + 0x8000));
+          for (let at = 0; at < view.length; at += 0x8000)
+            binary += String.fromCharCode(...view.subarray(at, at + 0x8000));
           return btoa(binary);
         };
         const decode = (text: string): Bytes => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;

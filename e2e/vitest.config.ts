@@ -3,36 +3,12 @@
  * `npx vitest run -c e2e/vitest.config.ts --project unit` (Node) and `--project kernel` (Chromium with WebGPU).
  * The kernel project fails without an adapter, unless POLYPATH_ALLOW_NO_WEBGPU=1.
  */
-import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
+import { chromiumArguments, chromiumPath } from './chromium.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-
-/** CHROMIUM_PATH, the system's Chromium, or undefined for Playwright's own. */
-function chromiumPath(): string | undefined {
-  if (process.env.CHROMIUM_PATH) return process.env.CHROMIUM_PATH;
-  try {
-    return execFileSync('which', ['chromium'], { encoding: 'utf8' }).trim() || undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Software WebGPU without a display; on a machine with a GPU set POLYPATH_WEBGPU_ADAPTER to "" for the real one. */
-const adapter = process.env.POLYPATH_WEBGPU_ADAPTER ?? 'swiftshader';
-const chromiumArguments = [
-  '--no-sandbox',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--enable-unsafe-webgpu',
-  ...(adapter ? [`--use-webgpu-adapter=${adapter}`] : []),
-  '--enable-features=Vulkan',
-];
 
 const tensorflow = [
   '@tensorflow/tfjs-core',

@@ -2,22 +2,25 @@
  * The engine's side of the seam: takes commands, drives the run's generator and posts events. Pause, single step and
  * stop are nothing but when (and whether) the next value is asked for.
  */
-import { messageOf, unreachable, UserError } from '../base/assert.ts';
+import { messageOf, UserError, unreachable } from '../base/assert.ts';
 import type { Document } from '../engine/data/example.ts';
 import { loadDataset } from '../engine/data/loaders.ts';
 import { readModelFolder } from '../engine/model/checkpoint.ts';
 import { onDeviceLost, openBackend } from '../engine/tensor/device.ts';
 import { loadTokenizer } from '../engine/tokenizer/hf-tokenizer.ts';
-import { type LoadedModel, type RunHandle, runRecipe } from '../engine/train/run.ts';
 import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
+import { type LoadedModel, type RunHandle, runRecipe } from '../engine/train/run.ts';
 import type { Command, EngineEvent, ExportedFile, RunState, StartOptions } from './protocol.ts';
+
+type BackendChoice = Extract<Command, { type: 'init' }>['backend'];
 
 const scope = self as unknown as DedicatedWorkerGlobalScope;
 
 function post(event: EngineEvent): void {
   const transfer: Transferable[] = [];
   if (event.type === 'autosave') transfer.push(event.saved.state);
-  if (event.type === 'checkpoint' || event.type === 'exported') transfer.push(...event.files.map((file) => file.bytes));
+  if (event.type === 'checkpoint' || event.type === 'exported')
+    transfer.push(...event.files.map((file) => file.bytes));
   scope.postMessage(event, transfer);
 }
 
@@ -27,7 +30,7 @@ function setState(next: RunState): void {
   post({ type: 'state', state });
 }
 
-let opened: Promise<void> | null = null;
+let opened: { backend: BackendChoice; ready: Promise<void> } | null = null;
 let handle: RunHandle | null = null;
 /** Optimizer steps that may still be made while paused (single step). */
 let stepsAllowed = 0;
@@ -56,7 +59,13 @@ function fail(error: unknown, fatal: boolean): void {
   post({ type: 'error', message, fatal });
 }
 
-async function init(backend: Extract<Command, { type: 'init' }>['backend']): Promise<void> {
+/** Opens a backend once; another choice opens another one, between runs. */
+function open(backend: BackendChoice): Promise<void> {
+  if (!opened || opened.backend !== backend) opened = { backend, ready: init(backend) };
+  return opened.ready;
+}
+
+async function init(backend: BackendChoice): Promise<void> {
   const device = await openBackend(backend);
   onDeviceLost((reason) => {
     stopAsked = true;
@@ -77,7 +86,9 @@ async function loadShipped(name: string): Promise<LoadedModel> {
     const url = new URL(`${import.meta.env.DEV ? '/' : '../'}models/${name}/${path}`, self.location.href);
     const response = await fetch(url);
     if (!response.ok)
-      throw new UserError(`The shipped model "${name}" could not be loaded: ${path} gave status ${response.status}.`);
+      throw new UserError(
+        `The shipped model "${name}" could not be loaded: ${path} gave status ${response.status}.`,
+      );
     files.set(path, await response.arrayBuffer());
   }
   const folder = readModelFolder(files);
@@ -97,7 +108,7 @@ async function start(document: unknown, options: StartOptions): Promise<void> {
   stepsAllowed = 0;
   setState('loading');
   try {
-    await (opened ??= init('auto'));
+    await (opened?.ready ?? open('auto'));
     handle = runRecipe({ recipe, scale: options.scale, resume, dropped, loadShipped });
     setState('running');
     await drive(handle);
@@ -173,7 +184,8 @@ async function drop(files: readonly File[]): Promise<void> {
 async function handleCommand(command: Command): Promise<void> {
   switch (command.type) {
     case 'init':
-      await (opened ??= init(command.backend));
+      if (handle) throw new UserError('The backend cannot change while a run is going. Stop it first.');
+      await open(command.backend);
       break;
     case 'start':
       await start(command.recipe, command.options);

@@ -14,6 +14,8 @@ import type {
 } from '../engine/train/events.ts';
 import type { Recipe, Stage } from '../engine/train/recipe.ts';
 
+export { METRICS, type MetricName } from '../engine/train/metrics.ts';
+export { helpFor, type Knob } from '../engine/train/recipe.ts';
 export type {
   DatasetReport,
   Recipe,

@@ -38,7 +38,9 @@ function number(json: Record<string, unknown>, key: string, fallback?: number): 
   const value = json[key];
   if (value === undefined || value === null) {
     if (fallback !== undefined) return fallback;
-    throw new UserError(`config.json has no "${key}". A Hugging Face config of a Llama, Qwen2 or Qwen3 model has it.`);
+    throw new UserError(
+      `config.json has no "${key}". A Hugging Face config of a Llama, Qwen2 or Qwen3 model has it.`,
+    );
   }
   if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0)
     throw new UserError(`config.json: "${key}" must be a positive number, but is ${JSON.stringify(value)}.`);
@@ -57,11 +59,17 @@ export function parseModelConfig(document: unknown): ModelConfig {
     );
   const architecture = type as Architecture;
   if (json.rope_scaling != null)
-    throw new UserError('config.json: "rope_scaling" is not supported; use a model with plain rotary positions.');
+    throw new UserError(
+      'config.json: "rope_scaling" is not supported; use a model with plain rotary positions.',
+    );
   if (json.use_sliding_window === true)
-    throw new UserError('config.json: "use_sliding_window" is not supported; use a model with full attention.');
+    throw new UserError(
+      'config.json: "use_sliding_window" is not supported; use a model with full attention.',
+    );
   if (json.hidden_act !== undefined && json.hidden_act !== 'silu')
-    throw new UserError(`config.json: hidden_act ${JSON.stringify(json.hidden_act)} is not supported, only "silu".`);
+    throw new UserError(
+      `config.json: hidden_act ${JSON.stringify(json.hidden_act)} is not supported, only "silu".`,
+    );
   const hiddenSize = number(json, 'hidden_size');
   const heads = number(json, 'num_attention_heads');
   const kvHeads = number(json, 'num_key_value_heads', heads);

@@ -28,7 +28,10 @@ async function arrays(path: string): Promise<Arrays> {
 
 export async function goldenModel(name: string): Promise<Decoder> {
   const config = parseModelConfig(await json(`ckpt/${name}/config.json`));
-  return new Decoder(config, (await arrays(`ckpt/${name}/model.safetensors`)) as unknown as Map<string, WeightArray>);
+  return new Decoder(
+    config,
+    (await arrays(`ckpt/${name}/model.safetensors`)) as unknown as Map<string, WeightArray>,
+  );
 }
 
 const int = (values: ArrayLike<number>) => tf.tensor1d(Int32Array.from(values), 'int32');
@@ -61,12 +64,17 @@ export async function checkModelGolden(name: 'llama' | 'qwen2' | 'qwen3'): Promi
     return x;
   });
   for (const [layer, h] of hidden) {
-    expect(relativeError(rowsOf(await h.data(), C), rowsOf(get(`hidden.${layer}`), C)), `hidden.${layer}`).toBeLessThan(1e-4);
+    expect(
+      relativeError(rowsOf(await h.data(), C), rowsOf(get(`hidden.${layer}`), C)),
+      `hidden.${layer}`,
+    ).toBeLessThan(1e-4);
     h.dispose();
   }
   const logits = tf.matMul(normed as tf.Tensor2D, model.head as tf.Tensor2D, false, true);
   const V = model.config.vocabSize;
-  expect(relativeError(rowsOf(await logits.data(), V), rowsOf(get('logits'), V)), 'logits').toBeLessThan(1e-4);
+  expect(relativeError(rowsOf(await logits.data(), V), rowsOf(get('logits'), V)), 'logits').toBeLessThan(
+    1e-4,
+  );
 
   // Log-probs and entropies, through the chunked loss (a chunk that does not divide the rows)
   const targets = int(every);
@@ -75,7 +83,8 @@ export async function checkModelGolden(name: 'llama' | 'qwen2' | 'qwen3'): Promi
   for (const n of real) {
     const [b, t] = [Math.floor(n / T), n % T];
     expect(Math.abs(entropies[n] - get('entropy')[n]), `entropy ${b},${t}`).toBeLessThan(2e-4);
-    if (next(b, t)) expect(Math.abs(logps[n] - get('logprobs')[b * (T - 1) + t]), `logp ${b},${t}`).toBeLessThan(2e-4);
+    if (next(b, t))
+      expect(Math.abs(logps[n] - get('logprobs')[b * (T - 1) + t]), `logp ${b},${t}`).toBeLessThan(2e-4);
   }
   tf.dispose([logits, normed, targets, logp, entropy]);
 
@@ -95,17 +104,28 @@ async function checkGradients(
   const count = (await targets.data()).filter((target) => target >= 0).length;
   const before = memory().numTensors;
   const weights = [...model.weights.values()];
-  const { value, grads } = tf.engine().gradients(
-    () => tf.div(tf.neg(tf.sum(tokenLoss(model.hidden(batch), model.head, targets, 1, 7).logp)), count) as tf.Scalar,
-    weights,
-  );
+  const { value, grads } = tf
+    .engine()
+    .gradients(
+      () =>
+        tf.div(
+          tf.neg(tf.sum(tokenLoss(model.hidden(batch), model.head, targets, 1, 7).logp)),
+          count,
+        ) as tf.Scalar,
+      weights,
+    );
   expect(memory().numTensors - before, 'tensors left by forward and backward').toBe(grads.length + 1);
   expect(Math.abs((await value.data())[0] - loss) / loss, 'loss').toBeLessThan(1e-4);
   const names = [...model.weights.keys()];
   const expected = names.map((name) => golden.get(`grad.${name}`)!.data);
-  const largest = Math.max(...expected.map((values) => Array.from(values).reduce((m, x) => Math.max(m, Math.abs(x)), 0)));
+  const largest = Math.max(
+    ...expected.map((values) => Array.from(values).reduce((m, x) => Math.max(m, Math.abs(x)), 0)),
+  );
   for (let i = 0; i < names.length; i++)
-    expect(relativeError(await grads[i].data(), expected[i], 1e-6 * largest), `grad.${names[i]}`).toBeLessThan(1e-3);
+    expect(
+      relativeError(await grads[i].data(), expected[i], 1e-6 * largest),
+      `grad.${names[i]}`,
+    ).toBeLessThan(1e-3);
   tf.dispose([value, ...grads, targets]);
 }
 
@@ -124,7 +144,9 @@ export async function checkStructuralGolden(name: string): Promise<void> {
     positions: int(get('position_ids')),
     branches: int(get('branch_code')),
   };
-  const logits = tf.tidy(() => tf.matMul(model.hidden(batch) as tf.Tensor2D, model.head as tf.Tensor2D, false, true));
+  const logits = tf.tidy(() =>
+    tf.matMul(model.hidden(batch) as tf.Tensor2D, model.head as tf.Tensor2D, false, true),
+  );
   expect(relativeError(await logits.data(), get('logits')), 'logits').toBeLessThan(1e-4);
   logits.dispose();
   if (golden.has('grad.model.norm.weight')) {

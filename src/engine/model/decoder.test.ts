@@ -7,7 +7,9 @@ describe.each(['cpu', 'wasm'] as const)('decoder on %s equals PyTorch', (backend
     await openBackend(backend);
   });
 
-  test.each(['llama', 'qwen2', 'qwen3'] as const)('%s: logits, loss and gradients', (name) => checkModelGolden(name));
+  test.each(['llama', 'qwen2', 'qwen3'] as const)('%s: logits, loss and gradients', (name) =>
+    checkModelGolden(name),
+  );
   test.each(['two_paths', 'three_paths', 'two_blocks', 'two_blocks_seen', 'unclosed_isolated'])(
     '%s: path-window attention',
     (name) => checkStructuralGolden(name),

@@ -4,7 +4,11 @@
  * (training) and `decode` for single tokens against a key/value cache (rollouts).
  */
 import { assert, UserError } from '../../base/assert.ts';
-import { cachedAttention, type LaneTensors, type LayerCache } from '../tensor/ops/cached-attention/cached-attention.ts';
+import {
+  cachedAttention,
+  type LaneTensors,
+  type LayerCache,
+} from '../tensor/ops/cached-attention/cached-attention.ts';
 import { embedding } from '../tensor/ops/embedding/embedding.ts';
 import { linear } from '../tensor/ops/linear/linear.ts';
 import { rmsNorm } from '../tensor/ops/rms-norm/rms-norm.ts';

@@ -7,7 +7,11 @@ describe('decoder on webgpu equals PyTorch', () => {
     await requireWebGpu();
   });
 
-  test.each(['llama', 'qwen2', 'qwen3'] as const)('%s: logits, loss and gradients', (name) => checkModelGolden(name));
-  test.each(['three_paths', 'two_blocks'])('%s: path-window attention', (name) => checkStructuralGolden(name));
+  test.each(['llama', 'qwen2', 'qwen3'] as const)('%s: logits, loss and gradients', (name) =>
+    checkModelGolden(name),
+  );
+  test.each(['three_paths', 'two_blocks'])('%s: path-window attention', (name) =>
+    checkStructuralGolden(name),
+  );
   test('two_blocks: fork and join on one cache', () => checkForkGolden('two_blocks'));
 });

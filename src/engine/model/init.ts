@@ -1,7 +1,7 @@
 /** Weights of a model that starts from nothing. */
 import { Rng } from '../../base/rng.ts';
-import type { WeightArray } from './decoder.ts';
 import { type ModelConfig, tensorShapes } from './config.ts';
+import type { WeightArray } from './decoder.ts';
 
 export interface InitSettings {
   /** Standard deviation of the embedding. */
@@ -14,7 +14,11 @@ export interface InitSettings {
  * Linear weights N(0, 1/fan in); those that write into the residual stream (o and down) also times 1/√(2L), as in
  * GPT-2 (Radford et al. 2019, section 2.3); norms 1, biases 0.
  */
-export function initialWeights(config: ModelConfig, settings: InitSettings, seed: number): Map<string, WeightArray> {
+export function initialWeights(
+  config: ModelConfig,
+  settings: InitSettings,
+  seed: number,
+): Map<string, WeightArray> {
   const weights = new Map<string, WeightArray>();
   let index = 0;
   for (const [name, shape] of tensorShapes(config)) {

@@ -1,12 +1,12 @@
 /** Checks of the sampler and the state machine on a small random model; one body for every backend. */
 import { expect } from 'vitest';
+import type { ModelConfig } from '../model/config.ts';
 import { Decoder } from '../model/decoder.ts';
 import { initialWeights } from '../model/init.ts';
 import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
 import { memory, tf } from '../tensor/tfjs.ts';
 import type { SpecialIds } from '../tokenizer/tags.ts';
-import type { ModelConfig } from '../model/config.ts';
-import { generate, type GenerateSettings } from './generate.ts';
+import { type GenerateSettings, generate } from './generate.ts';
 import type { Rollout } from './row.ts';
 import { structureOf, visible } from './tree.ts';
 
@@ -61,9 +61,17 @@ export const SETTINGS: GenerateSettings = {
   minP: 0,
 };
 
-export async function rollOut(model: Decoder, settings: GenerateSettings, keys: readonly number[]): Promise<Rollout[]> {
+export async function rollOut(
+  model: Decoder,
+  settings: GenerateSettings,
+  keys: readonly number[],
+): Promise<Rollout[]> {
   // Prompts of different lengths, one with a literal tag in it that must not open a block.
-  const prompts = [[1, 10, 11], [1, 12], [1, 3, 13, 14, 15]];
+  const prompts = [
+    [1, 10, 11],
+    [1, 12],
+    [1, 3, 13, 14, 15],
+  ];
   const rows = generate(
     model,
     keys.map((key, i) => ({ key, prompt: prompts[i % prompts.length] })),
@@ -99,7 +107,8 @@ export async function checkRollouts(model: Decoder, settings: GenerateSettings, 
       return tokenLoss(model.hidden(batch), model.head, targets, settings.temperature || 1).logp;
     });
     const values = await trained.data();
-    for (let t = 0; t + 1 < T; t++) if (sampled[t + 1]) worst = Math.max(worst, Math.abs(values[t] - logp[t + 1]));
+    for (let t = 0; t + 1 < T; t++)
+      if (sampled[t + 1]) worst = Math.max(worst, Math.abs(values[t] - logp[t + 1]));
     tf.dispose([...inputs, targets, trained]);
     checkStructure(rollout);
   }

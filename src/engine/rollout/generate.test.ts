@@ -89,7 +89,9 @@ describe('rollouts', () => {
 
   test('a response that cannot fit into the positions is refused with a sentence', async () => {
     const model = randomModel(8);
-    await expect(rollOut(model, { ...SETTINGS, maxTokens: 1000 }, [1])).rejects.toThrow(/positions.*maxTokens/s);
+    await expect(rollOut(model, { ...SETTINGS, maxTokens: 1000 }, [1])).rejects.toThrow(
+      /positions.*maxTokens/s,
+    );
     model.dispose();
   });
 });

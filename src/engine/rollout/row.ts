@@ -239,7 +239,14 @@ export class Row {
   private push(token: number, position: number, branch: number, lane: number, own = 0, logp = 0): void {
     this.record(token, position, branch, own, logp);
     if (lane >= 0) this.last[lane] = token;
-    this.feeds.push({ token, position, branch, slot: this.tokens.length - 1, lane, banned: this.bannedFor(branch) });
+    this.feeds.push({
+      token,
+      position,
+      branch,
+      slot: this.tokens.length - 1,
+      lane,
+      banned: this.bannedFor(branch),
+    });
   }
 
   private bannedFor(branch: number): number {

@@ -124,7 +124,14 @@ export function treeOf(
     // An empty trunk stretch is not worth a node; an empty path or summary is a fault worth seeing.
     if (current.length > 0 || kind !== 'trunk') {
       const own = kind === 'trunk' ? 0 : blocks.length;
-      segments.push({ kind, block: own, path: kind === 'path' ? path : 0, text, tokens: current.length, open: stillOpen });
+      segments.push({
+        kind,
+        block: own,
+        path: kind === 'path' ? path : 0,
+        text,
+        tokens: current.length,
+        open: stillOpen,
+      });
       if (kind === 'path') blocks[blocks.length - 1].paths.push(text);
       if (kind === 'summary') blocks[blocks.length - 1].summary = text;
     }
@@ -147,7 +154,12 @@ export function treeOf(
     else if (token === ids.parallelEnd && inBlock && kind === 'trunk') {
       inBlock = false;
       current = [];
-    } else if (token === ids.summary && kind === 'trunk' && blocks.length > 0 && blocks[blocks.length - 1].summary === null) {
+    } else if (
+      token === ids.summary &&
+      kind === 'trunk' &&
+      blocks.length > 0 &&
+      blocks[blocks.length - 1].summary === null
+    ) {
       current = [];
       kind = 'summary';
     } else if (token === ids.summaryEnd && kind === 'summary') finish(false);
@@ -164,5 +176,6 @@ function markOpenPaths(segments: Segment[], tokens: ArrayLike<number>, ids: Spec
   if (last) last.open = true;
   const array = Array.from(tokens);
   if (array.lastIndexOf(ids.parallelEnd) > array.lastIndexOf(ids.parallel)) return;
-  for (const segment of segments) if (segment.kind === 'path' && segment.block === last?.block) segment.open = true;
+  for (const segment of segments)
+    if (segment.kind === 'path' && segment.block === last?.block) segment.open = true;
 }

@@ -57,6 +57,7 @@ export function expectClose(
   let worstRatio = 1;
   let failures = 0;
   for (let i = 0; i < expected.length; i++) {
+    if (actual[i] === expected[i]) continue; // infinities too
     const ratio = Math.abs(actual[i] - expected[i]) / (atol + Math.abs(expected[i]) * rtol);
     // NaN and Infinity must fail: compare the negated way round.
     if (ratio <= 1) continue;

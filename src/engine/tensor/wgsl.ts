@@ -48,24 +48,32 @@ export function elementGrid(elements: number): [number, number, number] {
  * power of two), for all of them. The order is fixed, so the result is the same on every run.
  */
 export const groupReduceWgsl = (threads: number): string => {
+  const heads = threads > 64 ? 16 : 8;
+  // Two barriers: a call writes `group_parts` when all have read it before the last call's second barrier, and
+  // `group_heads` when all have passed its own first.
   const reduce = (name: string, combine: string) => /* wgsl */ `
 fn ${name}(value: f32, t: u32) -> f32 {
   group_parts[t] = value;
   workgroupBarrier();
-  for (var half = ${threads / 2}u; half > 0u; half = half / 2u) {
-    if (t < half) {
-      let a = group_parts[t];
-      let b = group_parts[t + half];
-      group_parts[t] = ${combine};
+  if (t < ${heads}u) {
+    var a = group_parts[t];
+    for (var i = t + ${heads}u; i < ${threads}u; i += ${heads}u) {
+      let b = group_parts[i];
+      a = ${combine};
     }
-    workgroupBarrier();
+    group_heads[t] = a;
   }
-  let result = group_parts[0];
   workgroupBarrier();
-  return result;
+  var a = group_heads[0];
+  for (var i = 1u; i < ${heads}u; i++) {
+    let b = group_heads[i];
+    a = ${combine};
+  }
+  return a;
 }`;
   return `
 var<workgroup> group_parts: array<f32, ${threads}>;
+var<workgroup> group_heads: array<f32, ${heads}>;
 ${reduce('group_sum', 'a + b')}
 ${reduce('group_max', 'max(a, b)')}
 `;

@@ -1,6 +1,7 @@
 /** From packed host arrays to tensors of the current backend. */
-import { type Batch, packPadded, packRagged } from '../data/packing.ts';
+
 import type { Example } from '../data/example.ts';
+import { type Batch, packPadded, packRagged } from '../data/packing.ts';
 import type { BatchTensors } from '../model/decoder.ts';
 import { type Tensor, tf } from '../tensor/tfjs.ts';
 

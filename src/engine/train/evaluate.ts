@@ -3,12 +3,12 @@ import { foldKey } from '../../base/rng.ts';
 import type { Problem } from '../data/example.ts';
 import type { Task } from '../data/tasks/task.ts';
 import type { Decoder } from '../model/decoder.ts';
-import { generate, type GenerateSettings } from '../rollout/generate.ts';
+import { type GenerateSettings, generate } from '../rollout/generate.ts';
 import type { Rollout } from '../rollout/row.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
-import type { Metrics } from './events.ts';
 import { majAtK, meanAtK, passAtK } from './evaluation-metrics.ts';
-import { judge, type Judged, rolloutMetrics } from './judge.ts';
+import type { Metrics } from './events.ts';
+import { type Judged, judge, rolloutMetrics } from './judge.ts';
 
 export interface EvaluateContext {
   model: Decoder;
@@ -31,7 +31,10 @@ export async function* evaluate(context: EvaluateContext): AsyncGenerator<null, 
   const ids = tokenizer.special;
   const requests = problems.flatMap((problem, index) => {
     const prompt = [...(ids.bos >= 0 ? [ids.bos] : []), ...tokenizer.encode(problem.prompt)];
-    return Array.from({ length: samples }, (_, sample) => ({ prompt, key: foldKey(context.key, index, sample) }));
+    return Array.from({ length: samples }, (_, sample) => ({
+      prompt,
+      key: foldKey(context.key, index, sample),
+    }));
   });
   const rollouts: Rollout[] = [];
   for (let start = 0; start < requests.length; start += ROWS_AT_ONCE) {

@@ -14,7 +14,9 @@ describe.each(['cpu', 'wasm'] as const)('training on %s equals PyTorch', (backen
   });
 
   test('AdamW on given gradients', () => checkAdamwGolden());
-  test.each(['trajectory', 'trajectory_clip_mid'] as const)('%s: ten steps', (name) => checkTrajectoryGolden(name, true));
+  test.each(['trajectory', 'trajectory_clip_mid'] as const)('%s: ten steps', (name) =>
+    checkTrajectoryGolden(name, true),
+  );
   test('accumulation over micro-batches', () => checkAccumulationGolden());
   test('group advantages', () => checkAdvantageGolden());
   test('clipped policy loss', () => checkPolicyLossGolden(1e-5));

@@ -16,7 +16,11 @@ import { clipCounts, policyLoss } from './policy-loss.ts';
 import type { OptimizerSettings } from './recipe.ts';
 import { learningRateAt } from './schedule.ts';
 
-const urls = import.meta.glob<string>('./fixtures/*.{json,safetensors}', { query: '?url', import: 'default', eager: true });
+const urls = import.meta.glob<string>('./fixtures/*.{json,safetensors}', {
+  query: '?url',
+  import: 'default',
+  eager: true,
+});
 
 type Arrays = Map<string, { shape: readonly number[]; data: ArrayLike<number> }>;
 
@@ -26,7 +30,8 @@ async function json(name: string): Promise<any> {
 }
 
 async function arrays(name: string): Promise<Arrays> {
-  return readSafetensors(await fixtureBytes(urls[`./fixtures/${name}.safetensors`]), name).tensors as unknown as Arrays;
+  return readSafetensors(await fixtureBytes(urls[`./fixtures/${name}.safetensors`]), name)
+    .tensors as unknown as Arrays;
 }
 
 interface Hyper {
@@ -94,7 +99,9 @@ export async function checkAdamwGolden(): Promise<void> {
     );
     const expected = facts.steps[step - 1];
     const measured = (await norm.data())[0];
-    expect(Math.abs(measured - expected.grad_norm) / expected.grad_norm, `norm, step ${step}`).toBeLessThan(1e-5);
+    expect(Math.abs(measured - expected.grad_norm) / expected.grad_norm, `norm, step ${step}`).toBeLessThan(
+      1e-5,
+    );
     for (const t of tensors) {
       const values = await t.parameter.data();
       const after = part(`after.${t.name}`, t.parameter.size);
@@ -128,14 +135,20 @@ function addBatch(
     targets: int(targets),
   };
   const value = gradients.add(() =>
-    tf.div(tf.neg(tf.sum(tokenLoss(model.hidden({ B, T, ...inputs }), model.head, inputs.targets).logp)), total),
+    tf.div(
+      tf.neg(tf.sum(tokenLoss(model.hidden({ B, T, ...inputs }), model.head, inputs.targets).logp)),
+      total,
+    ),
   );
   tf.dispose(Object.values(inputs));
   return value;
 }
 
 /** Ten steps of forward, backward, clip and AdamW on the llama checkpoint: losses, norms, learning rates, weights. */
-export async function checkTrajectoryGolden(name: 'trajectory' | 'trajectory_clip_mid', strict: boolean): Promise<void> {
+export async function checkTrajectoryGolden(
+  name: 'trajectory' | 'trajectory_clip_mid',
+  strict: boolean,
+): Promise<void> {
   const facts = await json(name);
   const golden = await arrays(name);
   // The clip-mid file shares its inputs with the other.
@@ -149,13 +162,26 @@ export async function checkTrajectoryGolden(name: 'trajectory' | 'trajectory_cli
     const part = (key: string) =>
       Array.from({ length: B * T }, (_, i) => inputs.get(key)!.data[(step - 1) * B * T + i]);
     const expected = facts.steps[step - 1];
-    const loss = addBatch(gradients, model, part('input_ids'), part('attention_mask'), part('labels'), T, expected.n_targets);
+    const loss = addBatch(
+      gradients,
+      model,
+      part('input_ids'),
+      part('attention_mask'),
+      part('labels'),
+      T,
+      expected.n_targets,
+    );
     const lr = learningRateAt(settings, step, steps);
     expect(Math.abs(lr - expected.lr) / expected.lr, `learning rate, step ${step}`).toBeLessThan(1e-9);
     const norm = await optimizer.apply(gradients.take(), lr);
     const [lossLimit, normLimit] = step === 1 || strict ? [1e-4, 1e-3] : [2e-3, 1e-2];
-    expect(Math.abs((await loss.data())[0] - expected.loss) / expected.loss, `loss, step ${step}`).toBeLessThan(lossLimit);
-    expect(Math.abs(norm - expected.grad_norm) / expected.grad_norm, `norm, step ${step}`).toBeLessThan(normLimit);
+    expect(
+      Math.abs((await loss.data())[0] - expected.loss) / expected.loss,
+      `loss, step ${step}`,
+    ).toBeLessThan(lossLimit);
+    expect(Math.abs(norm - expected.grad_norm) / expected.grad_norm, `norm, step ${step}`).toBeLessThan(
+      normLimit,
+    );
     loss.dispose();
   }
   let squares = 0;
@@ -182,7 +208,15 @@ export async function checkAccumulationGolden(): Promise<void> {
   for (const { rows } of facts.micro_batches as { rows: number[] }[]) {
     const part = (key: string) =>
       rows.flatMap((row) => Array.from({ length: T }, (_, t) => golden.get(key)!.data[row * T + t]));
-    const value = addBatch(gradients, model, part('input_ids'), part('attention_mask'), part('labels'), T, facts.n_targets);
+    const value = addBatch(
+      gradients,
+      model,
+      part('input_ids'),
+      part('attention_mask'),
+      part('labels'),
+      T,
+      facts.n_targets,
+    );
     loss += (await value.data())[0];
     value.dispose();
   }
@@ -190,7 +224,10 @@ export async function checkAccumulationGolden(): Promise<void> {
   const sums = gradients.take();
   const names = [...model.weights.keys()];
   for (let i = 0; i < names.length; i++)
-    expect(relativeError(await sums[i].data(), golden.get(`grad.${names[i]}`)!.data, 1e-9), names[i]).toBeLessThan(1e-3);
+    expect(
+      relativeError(await sums[i].data(), golden.get(`grad.${names[i]}`)!.data, 1e-9),
+      names[i],
+    ).toBeLessThan(1e-3);
   tf.dispose(sums);
   model.dispose();
 }
@@ -219,7 +256,10 @@ export async function checkPolicyLossGolden(tolerance: number): Promise<void> {
     const mask = Float32Array.from(get(`mask.${variant.mask === 'loss' ? 'loss' : variant.mask}`));
     const total = mask.reduce((a, b) => a + b, 0);
     expect(total).toBe(variant.n_tokens);
-    const advantages = Float32Array.from({ length: rows * T }, (_, i) => get('advantages.std')[Math.floor(i / T)]);
+    const advantages = Float32Array.from(
+      { length: rows * T },
+      (_, i) => get('advantages.std')[Math.floor(i / T)],
+    );
     const clip = {
       clipLow: variant.eps_low as number,
       clipHigh: variant.eps_high as number,
@@ -227,7 +267,9 @@ export async function checkPolicyLossGolden(tolerance: number): Promise<void> {
     };
     // Ratios outside the mask that overflow float32 must change nothing.
     for (const suffix of variant.mask === 'loss' ? ['', '_overflow_outside_mask'] : ['']) {
-      const [policy, old] = [get(`logp_policy${suffix}`), get(`logp_old${suffix}`)].map((x) => Float32Array.from(x));
+      const [policy, old] = [get(`logp_policy${suffix}`), get(`logp_old${suffix}`)].map((x) =>
+        Float32Array.from(x),
+      );
       const inputs = [policy, old, advantages, mask].map((values) => tf.tensor1d(values));
       let perToken: Float32Array | null = null;
       const { value, grad } = tf.valueAndGrad((logp) => {
@@ -239,8 +281,12 @@ export async function checkPolicyLossGolden(tolerance: number): Promise<void> {
       perToken = (await inputs[4].data()) as Float32Array;
       const label = `${name}${suffix}`;
       expect(relativeError(perToken, get(`${name}.per_token_loss`)), label).toBeLessThan(tolerance);
-      expect(relativeError(await grad.data(), get(`${name}.dloss_dlogp`)), `${label} gradient`).toBeLessThan(tolerance);
-      expect(Math.abs((await value.data())[0] - (variant.loss as number)), `${label} loss`).toBeLessThan(tolerance);
+      expect(relativeError(await grad.data(), get(`${name}.dloss_dlogp`)), `${label} gradient`).toBeLessThan(
+        tolerance,
+      );
+      expect(Math.abs((await value.data())[0] - (variant.loss as number)), `${label} loss`).toBeLessThan(
+        tolerance,
+      );
       const counts = clipCounts(policy, old, advantages, mask, clip);
       const metrics = variant.metrics as Record<string, number>;
       expect([counts.low, counts.high], label).toEqual([metrics.clip_count_low, metrics.clip_count_high]);

@@ -1,6 +1,11 @@
 import { beforeAll, describe, test } from 'vitest';
 import { requireWebGpu } from '../tensor/testing.ts';
-import { checkAccumulationGolden, checkAdamwGolden, checkPolicyLossGolden, checkTrajectoryGolden } from './golden.ts';
+import {
+  checkAccumulationGolden,
+  checkAdamwGolden,
+  checkPolicyLossGolden,
+  checkTrajectoryGolden,
+} from './golden.ts';
 
 describe('training on webgpu equals PyTorch', () => {
   beforeAll(async () => {

@@ -17,10 +17,10 @@ import type { Example, Problem } from '../data/example.ts';
 import { splitByTokens } from '../data/packing.ts';
 import type { Task } from '../data/tasks/task.ts';
 import type { Decoder } from '../model/decoder.ts';
-import { generate, type GenerateSettings, type RolloutRequest } from '../rollout/generate.ts';
+import { type GenerateSettings, generate, type RolloutRequest } from '../rollout/generate.ts';
 import type { Rollout, Row } from '../rollout/row.ts';
-import { type Tensor, tf } from '../tensor/tfjs.ts';
 import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
+import { type Tensor, tf } from '../tensor/tfjs.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { groupAdvantages, shareOfEqualGroups } from './advantage.ts';
 import { disposeBatch, pack, perSlot, toDevice } from './batch.ts';
@@ -112,7 +112,9 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
       ? await logProbs(model, rollouts, stage)
       : rollouts.map((rollout) => rollout.logp);
     for (let epoch = 0; epoch < stage.innerEpochs; epoch++) {
-      const order = new Rng(context.seed, context.stageIndex, step, ORDER, epoch).shuffle(rollouts.map((_, i) => i));
+      const order = new Rng(context.seed, context.stageIndex, step, ORDER, epoch).shuffle(
+        rollouts.map((_, i) => i),
+      );
       const per = Math.ceil(order.length / stage.miniBatches);
       for (let start = 0; start < order.length; start += per) {
         const chosen = order.slice(start, start + per).filter((i) => advantages[i] !== 0);
@@ -153,8 +155,14 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
       for (const micro of splitByTokens(examples, stage.microBatchTokens) as (typeof examples)[]) {
         const packed = pack(micro);
         const batch = toDevice(packed);
-        const old = perSlot(packed, micro.map((example) => oldLogps[example.index]));
-        const mask = perSlot(packed, micro.map((example) => example.targets));
+        const old = perSlot(
+          packed,
+          micro.map((example) => oldLogps[example.index]),
+        );
+        const mask = perSlot(
+          packed,
+          micro.map((example) => example.targets),
+        );
         const advantage = perSlot(
           packed,
           micro.map((example) => new Float32Array(example.tokens.length).fill(advantages[example.index])),
@@ -210,9 +218,16 @@ function exampleOf(rollout: Rollout, mask: Uint8Array): Example {
 }
 
 /** Log-prob of every response token of each rollout under the present weights. */
-async function logProbs(model: Decoder, rollouts: readonly Rollout[], stage: GrpoStage): Promise<Float32Array[]> {
+async function logProbs(
+  model: Decoder,
+  rollouts: readonly Rollout[],
+  stage: GrpoStage,
+): Promise<Float32Array[]> {
   const out = rollouts.map((rollout) => new Float32Array(rollout.tokens.length));
-  const examples = rollouts.map((rollout, index) => ({ ...exampleOf(rollout, lossMask(rollout, true)), index }));
+  const examples = rollouts.map((rollout, index) => ({
+    ...exampleOf(rollout, lossMask(rollout, true)),
+    index,
+  }));
   for (const micro of splitByTokens(examples, stage.microBatchTokens) as (typeof examples)[]) {
     const packed = pack(micro);
     const batch = toDevice(packed);

@@ -3,9 +3,9 @@ import type { Problem } from '../data/example.ts';
 import type { Task } from '../data/tasks/task.ts';
 import { type Behaviour, behaviourOf } from '../reward/behaviour.ts';
 import { checkFormat, type FormatReport } from '../reward/format.ts';
-import { reward, type RewardSettings } from '../reward/rewards.ts';
+import { type RewardSettings, reward } from '../reward/rewards.ts';
 import type { Rollout } from '../rollout/row.ts';
-import { treeOf, type RolloutTree } from '../rollout/tree.ts';
+import { type RolloutTree, treeOf } from '../rollout/tree.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import type { Metrics, RolloutRecord } from './events.ts';
 
@@ -93,7 +93,8 @@ export function rolloutMetrics(
     mean(judged.map((one) => value(one.behaviour)).filter((x) => x !== null));
   const total = mean(lengths);
   const critical = mean(rollouts.map((rollout) => rollout.critical));
-  const hack = (name: FormatReport['hacks'][number]) => share(judged, (one) => one.format.hacks.includes(name));
+  const hack = (name: FormatReport['hacks'][number]) =>
+    share(judged, (one) => one.format.hacks.includes(name));
   const metrics: Metrics = {
     reward: mean(rewards),
     reward_std: deviation(rewards),

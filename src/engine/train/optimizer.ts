@@ -54,7 +54,10 @@ export function isNormOrBias(name: string): boolean {
 export class AdamW {
   /** Steps done: n in the bias corrections 1 − βⁿ. */
   steps = 0;
-  private readonly state = new Map<string, { weight: Variable; mean: Variable; square: Variable; decay: boolean }>();
+  private readonly state = new Map<
+    string,
+    { weight: Variable; mean: Variable; square: Variable; decay: boolean }
+  >();
   private readonly settings: OptimizerSettings;
 
   constructor(model: Decoder, settings: OptimizerSettings) {
@@ -100,8 +103,14 @@ export class AdamW {
   async snapshot(): Promise<Map<string, WeightArray>> {
     const copies = new Map<string, WeightArray>();
     for (const [name, { mean, square }] of this.state) {
-      copies.set(`adamw.mean.${name}`, { shape: mean.shape, data: (await mean.data()).slice() as Float32Array });
-      copies.set(`adamw.square.${name}`, { shape: square.shape, data: (await square.data()).slice() as Float32Array });
+      copies.set(`adamw.mean.${name}`, {
+        shape: mean.shape,
+        data: (await mean.data()).slice() as Float32Array,
+      });
+      copies.set(`adamw.square.${name}`, {
+        shape: square.shape,
+        data: (await square.data()).slice() as Float32Array,
+      });
     }
     return copies;
   }

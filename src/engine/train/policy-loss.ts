@@ -21,7 +21,13 @@ const LOG_RATIO_LIMIT = 20;
  * @param advantages (N)
  * @param mask (N) 1 on tokens that count. Ratios elsewhere may overflow; they must not reach the sum as inf · 0.
  */
-export function policyLoss(logp: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, clip: ClipSettings): Tensor {
+export function policyLoss(
+  logp: Tensor,
+  old: Tensor,
+  advantages: Tensor,
+  mask: Tensor,
+  clip: ClipSettings,
+): Tensor {
   const inside = tf.cast(mask, 'bool');
   const difference = tf.where(inside, tf.sub(logp, old), tf.zerosLike(logp)); // (N)
   const ratio = tf.exp(tf.clipByValue(difference, -LOG_RATIO_LIMIT, LOG_RATIO_LIMIT));

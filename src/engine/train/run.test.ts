@@ -34,7 +34,9 @@ async function events(over: Partial<RunContext>, until: (event: TrainEvent) => b
 function curve(all: readonly TrainEvent[]) {
   return all.flatMap((event) => {
     if (event.type !== 'step') return [];
-    const metrics = Object.entries(event.metrics).filter(([name]) => !name.startsWith('perf/') && name !== 'step_time');
+    const metrics = Object.entries(event.metrics).filter(
+      ([name]) => !name.startsWith('perf/') && name !== 'step_time',
+    );
     return [{ stage: event.stage, step: event.step, metrics: Object.fromEntries(metrics) }];
   });
 }
@@ -57,7 +59,9 @@ test('the tiny recipe goes through every stage, is logged, and leaves no tensor 
       Array.from({ length: stage.steps }, (_, i) => i + 1),
     );
   const evaluated = all.filter((event) => event.type === 'evaluation');
-  expect(new Set(evaluated.map((event) => event.stage))).toEqual(new Set(recipe.stages.map(({ name }) => name)));
+  expect(new Set(evaluated.map((event) => event.stage))).toEqual(
+    new Set(recipe.stages.map(({ name }) => name)),
+  );
   const records = all.flatMap((event) => (event.type === 'rollouts' ? event.records : []));
   const grpo = recipe.stages.filter((stage) => stage.kind === 'grpo');
   expect(records).toHaveLength(grpo.reduce((sum, s) => sum + s.steps * s.promptsPerStep * s.groupSize, 0));
@@ -87,7 +91,11 @@ test('held-out problems are never trained on', async () => {
   const all = await events({}, (event) => event.type === 'evaluation' && event.stage === 'rl-hard');
   const records = all.flatMap((event) => (event.type === 'rollouts' ? event.records : []));
   const { heldOutProblems } = await import('./stage-data.ts');
-  const heldOut = new Set(heldOutProblems(recipe, true).flat().map((problem) => problem.prompt));
+  const heldOut = new Set(
+    heldOutProblems(recipe, true)
+      .flat()
+      .map((problem) => problem.prompt),
+  );
   expect(heldOut.size).toBeGreaterThan(0);
   for (const { prompt } of records) expect(heldOut.has(prompt)).toBe(false);
 });

@@ -14,7 +14,7 @@ import { readFloatTensors, writeSafetensors } from '../model/safetensors.ts';
 import type { GenerateSettings } from '../rollout/generate.ts';
 import type { Row } from '../rollout/row.ts';
 import { textOrder } from '../rollout/row.ts';
-import { treeOf, type RolloutTree } from '../rollout/tree.ts';
+import { type RolloutTree, treeOf } from '../rollout/tree.ts';
 import { memory } from '../tensor/tfjs.ts';
 import { documentTokenizer } from '../tokenizer/for-documents.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
@@ -24,7 +24,13 @@ import { grpo } from './grpo.ts';
 import { AdamW } from './optimizer.ts';
 import type { GrpoStage, ModelSource, Recipe, RolloutSettings, SftStage, Stage } from './recipe.ts';
 import { sft } from './sft.ts';
-import { type DroppedData, exampleSource, heldOutProblems, heldOutQuestions, problemSource } from './stage-data.ts';
+import {
+  type DroppedData,
+  exampleSource,
+  heldOutProblems,
+  heldOutQuestions,
+  problemSource,
+} from './stage-data.ts';
 
 /** A model with its tokenizer, however it was made. */
 export interface LoadedModel {
@@ -62,7 +68,9 @@ export function runRecipe(context: RunContext): RunHandle {
     events: run(context, current),
     async exportModel() {
       if (!current.model || !current.tokenizer)
-        throw new UserError('There is no model to export yet. Start a run first; it can be exported from its first step on.');
+        throw new UserError(
+          'There is no model to export yet. Start a run first; it can be exported from its first step on.',
+        );
       return modelFolder(current.model, current.tokenizer);
     },
   };
@@ -107,7 +115,16 @@ async function* run(
         evaluateAll({ recipe, model, tokenizer, stage, stageIndex: index, step });
       const events =
         stage.kind === 'sft'
-          ? sftEvents(stage, sft({ model, optimizer, stage, firstStep, examples: exampleSource(recipe, index, stage, tokenizer, context.dropped, questions) }))
+          ? sftEvents(
+              stage,
+              sft({
+                model,
+                optimizer,
+                stage,
+                firstStep,
+                examples: exampleSource(recipe, index, stage, tokenizer, context.dropped, questions),
+              }),
+            )
           : grpoEvents(
               stage,
               tokenizer,
@@ -141,13 +158,19 @@ async function* run(
         const every = stage.kind === 'grpo' ? stage.evaluateEvery : 0;
         if (every > 0 && step % every === 0 && step < stage.steps) yield* clock.timed(evaluation(step));
         if (performance.now() - lastSave > recipe.autosave.minutes * 60_000 && step < stage.steps) {
-          yield { type: 'autosave', saved: await save(context, model, optimizer, index, step, clock.seconds, tokens) };
+          yield {
+            type: 'autosave',
+            saved: await save(context, model, optimizer, index, step, clock.seconds, tokens),
+          };
           lastSave = performance.now();
         }
       }
       yield* clock.timed(evaluation(stage.steps));
       yield { type: 'checkpoint', stage: stage.name, files: await modelFolder(model, tokenizer) };
-      yield { type: 'autosave', saved: await save(context, model, null, index + 1, 0, clock.seconds, tokens) };
+      yield {
+        type: 'autosave',
+        saved: await save(context, model, null, index + 1, 0, clock.seconds, tokens),
+      };
       optimizer.dispose();
       optimizer = null;
     }
@@ -185,7 +208,11 @@ class Clock {
 async function initialModel(context: RunContext): Promise<LoadedModel> {
   const source = context.recipe.model;
   if (source.source === 'shipped') return context.loadShipped(source.name);
-  const tokenizer = documentTokenizer(source.vocabulary, firstTask(context.recipe), [...context.dropped.values()].flat());
+  const tokenizer = documentTokenizer(
+    source.vocabulary,
+    firstTask(context.recipe),
+    [...context.dropped.values()].flat(),
+  );
   const config = scratchConfig(source, tokenizer.vocabSize);
   return { config, tokenizer, weights: initialWeights(config, source, context.recipe.seed) };
 }
@@ -198,7 +225,10 @@ function firstTask(recipe: Recipe): Task | null {
   return null;
 }
 
-export function scratchConfig(source: Extract<ModelSource, { source: 'scratch' }>, vocabSize: number): ModelConfig {
+export function scratchConfig(
+  source: Extract<ModelSource, { source: 'scratch' }>,
+  vocabSize: number,
+): ModelConfig {
   return {
     architecture: source.architecture,
     vocabSize,
@@ -220,7 +250,11 @@ export function scratchConfig(source: Extract<ModelSource, { source: 'scratch' }
 }
 
 /** The recipe's rollout settings in token ids. */
-export function generateSettings(rollout: RolloutSettings, task: Task, tokenizer: Tokenizer): GenerateSettings {
+export function generateSettings(
+  rollout: RolloutSettings,
+  task: Task,
+  tokenizer: Tokenizer,
+): GenerateSettings {
   const noise = rollout.stepNoise > 0 ? task.stepNoise(rollout.stepNoise) : null;
   const id = (token: string) => {
     const found = tokenizer.id(token);
@@ -247,7 +281,9 @@ export function generateSettings(rollout: RolloutSettings, task: Task, tokenizer
 }
 
 /** A step as the trainers tell it; `run` adds the stage's index and the time. */
-type StageEvent = Exclude<TrainEvent, { type: 'step' }> | Omit<Extract<TrainEvent, { type: 'step' }>, 'stageIndex' | 'timeSeconds'>;
+type StageEvent =
+  | Exclude<TrainEvent, { type: 'step' }>
+  | Omit<Extract<TrainEvent, { type: 'step' }>, 'stageIndex' | 'timeSeconds'>;
 
 async function* sftEvents(stage: SftStage, steps: ReturnType<typeof sft>): AsyncGenerator<StageEvent> {
   for await (const step of steps) {
@@ -337,7 +373,15 @@ async function* evaluateAll(context: EvaluateAllContext): AsyncGenerator<TrainEv
       const next = await evaluation.next();
       if (next.done) {
         const metrics = next.value;
-        yield { type: 'evaluation', stage: stage.name, stageIndex, step, set: set.name, difficulty: set.difficulty, metrics };
+        yield {
+          type: 'evaluation',
+          stage: stage.name,
+          stageIndex,
+          step,
+          set: set.name,
+          difficulty: set.difficulty,
+          metrics,
+        };
         break;
       }
       yield { type: 'tick' };
@@ -346,7 +390,11 @@ async function* evaluateAll(context: EvaluateAllContext): AsyncGenerator<TrainEv
 }
 
 /** A loss or gradient that is not a number ends the run at its last good save. */
-function checkFinite(metrics: Readonly<Record<string, number | undefined>>, stage: Stage, step: number): void {
+function checkFinite(
+  metrics: Readonly<Record<string, number | undefined>>,
+  stage: Stage,
+  step: number,
+): void {
   for (const name of ['loss', 'grad_norm'])
     if (metrics[name] !== undefined && !Number.isFinite(metrics[name]))
       throw new UserError(

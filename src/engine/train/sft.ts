@@ -7,11 +7,12 @@
  *    averages micro-batch means, which weighs short micro-batches too much).
  * 2. Only the response is trained unless the recipe says `loss: "all"`.
  */
-import { type Tensor, tf } from '../tensor/tfjs.ts';
-import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
+
 import type { Example } from '../data/example.ts';
 import { splitByTokens } from '../data/packing.ts';
 import type { Decoder } from '../model/decoder.ts';
+import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
+import { type Tensor, tf } from '../tensor/tfjs.ts';
 import { disposeBatch, pack, toDevice } from './batch.ts';
 import type { Metrics } from './events.ts';
 import { type AdamW, GradientSum } from './optimizer.ts';

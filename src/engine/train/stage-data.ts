@@ -78,7 +78,10 @@ export function exampleSource(
   const document = documentSource(recipe, stageIndex, stage, dropped, heldOut);
   return (step) =>
     Array.from({ length: stage.batchSize }, (_, index) => {
-      const example = exampleOf(document(step, index), tokenizer, { loss: stage.loss, maxTokens: stage.maxTokens });
+      const example = exampleOf(document(step, index), tokenizer, {
+        loss: stage.loss,
+        maxTokens: stage.maxTokens,
+      });
       return example;
     });
 }

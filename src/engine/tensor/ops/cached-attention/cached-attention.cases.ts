@@ -52,7 +52,8 @@ const LAYOUTS: Layout[] = [
     slotsPerRow: 31,
     shape: { H: 3, Hkv: 1, D: 10 },
     lanes: [1, 2, 3].map((k) => ({ row: 1, slot: 26 + k, branch: path(2, k), position: 17 })),
-    cached: (_, slot) => (slot < 6 ? 0 : slot < 14 ? path(1, 1 + (slot % 2)) : slot < 18 ? 0 : path(2, 1 + (slot % 3))),
+    cached: (_, slot) =>
+      slot < 6 ? 0 : slot < 14 ? path(1, 1 + (slot % 2)) : slot < 18 ? 0 : path(2, 1 + (slot % 3)),
   },
   {
     name: 'more than 256 slots',

@@ -14,7 +14,11 @@ export function linearReference([x, w, b]: readonly HostArray[], [y]: readonly H
 }
 
 /** dx[n, i] = Σ_o dy[n, o]·w[o, i]. */
-export function linearInputGradReference([dy, w]: readonly HostArray[], [dx]: readonly HostArray[], I: number): void {
+export function linearInputGradReference(
+  [dy, w]: readonly HostArray[],
+  [dx]: readonly HostArray[],
+  I: number,
+): void {
   const O = w.length / I;
   const N = dy.length / O;
   for (let n = 0; n < N; n++)

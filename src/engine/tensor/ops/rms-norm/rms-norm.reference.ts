@@ -1,7 +1,11 @@
 import type { HostArray } from '../../tfjs.ts';
 
 /** y = x / sqrt(mean(x²) + eps) · w per row, and inv = 1 / sqrt(mean(x²) + eps). */
-export function rmsNormReference([x, w]: readonly HostArray[], [y, inv]: readonly HostArray[], eps: number): void {
+export function rmsNormReference(
+  [x, w]: readonly HostArray[],
+  [y, inv]: readonly HostArray[],
+  eps: number,
+): void {
   const C = w.length;
   const N = inv.length;
   for (let n = 0; n < N; n++) {

@@ -14,7 +14,8 @@ const CHUNK_LOGITS = 1 << 22;
 /** [logits [N, V], targets int32 [N]], {temperature} → [logp [N], entropy [N], lse [N]] */
 export const logitLossOp = defineOp<{ temperature: number }>({
   name: 'logit-loss',
-  outputs: ([, targets]) => Array.from({ length: 3 }, () => ({ shape: targets.shape, dtype: 'float32' as const })),
+  outputs: ([, targets]) =>
+    Array.from({ length: 3 }, () => ({ shape: targets.shape, dtype: 'float32' as const })),
   reference: (inputs, outputs, { temperature }, shapes) =>
     logitLossReference(inputs, outputs, shapes[0][1], temperature),
   wgsl: logitLossWgsl,
@@ -58,7 +59,10 @@ function forward([x, w, targets]: Tensor[], { temperature, chunk }: Attributes):
   return [0, 1, 2].map((i) => tf.concat(parts.map((part) => part[i])));
 }
 
-function backward([x, w, targets, lse, entropy, dlogp, dentropy]: Tensor[], { temperature, chunk }: Attributes): Tensor[] {
+function backward(
+  [x, w, targets, lse, entropy, dlogp, dentropy]: Tensor[],
+  { temperature, chunk }: Attributes,
+): Tensor[] {
   const dx: Tensor[] = [];
   let dw: Tensor | null = null;
   forChunks(x.shape[0], chunk, (start, rows) => {
@@ -75,7 +79,8 @@ function backward([x, w, targets, lse, entropy, dlogp, dentropy]: Tensor[], { te
   return [dx.length === 1 ? dx[0] : tf.concat(dx), dw!];
 }
 
-const outputSpecs = (N: number) => Array.from({ length: 3 }, () => ({ shape: [N], dtype: 'float32' as const }));
+const outputSpecs = (N: number) =>
+  Array.from({ length: 3 }, () => ({ shape: [N], dtype: 'float32' as const }));
 
 function notPlain(): never {
   throw new Error('Internal error: token-loss is composed on every backend');
