@@ -1,8 +1,9 @@
 /**
- * `npm run train -- <recipe.json> --out <dir> [--backend webgpu|wasm] [--scale 0.05] [--resume]`
+ * `npm run train -- <recipe.json> --out <dir> [--backend webgpu|wasm] [--scale 0.05] [--resume] [--drop <path>]…`
  * Runs a recipe in headless Chromium with the built app, through the page's public commands (`window.polypath`).
  */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chromium } from '@playwright/test';
 import type { EngineEvent } from '../src/worker/protocol.ts';
@@ -11,7 +12,7 @@ import { chromiumArguments, chromiumPath } from './chromium.ts';
 import { type Encoded, RunFolder } from './run-folder.ts';
 
 const USAGE =
-  'Usage: npm run train -- <recipe.json> --out <dir> [--backend webgpu|wasm|cpu] [--scale 0.05] [--resume]';
+  'Usage: npm run train -- <recipe.json> --out <dir> [--backend webgpu|wasm|cpu] [--scale 0.05] [--resume] [--drop <data file or model folder>]…';
 
 function stop(message: string): never {
   console.error(message);
@@ -27,6 +28,7 @@ function options() {
         backend: { type: 'string', default: 'webgpu' },
         scale: { type: 'string', default: '1' },
         resume: { type: 'boolean', default: false },
+        drop: { type: 'string', multiple: true, default: [] },
       },
     });
     const scale = Number(values.scale);
@@ -34,7 +36,8 @@ function options() {
     if (!['webgpu', 'wasm', 'cpu'].includes(values.backend))
       stop(`Unknown backend "${values.backend}". ${USAGE}`);
     if (!(scale > 0)) stop(`--scale must be a number above 0, not "${values.scale}".`);
-    return { recipe: positionals[0], out: values.out, backend: values.backend, scale, resume: values.resume };
+    const { out, backend, resume, drop } = values;
+    return { recipe: positionals[0], out, backend, scale, resume, drop };
   } catch (error) {
     return stop(`${(error as Error).message}\n${USAGE}`);
   }
@@ -65,8 +68,17 @@ function line(event: Encoded<Extract<EngineEvent, { type: 'step' }>>): string {
   return `${clock(event.timeSeconds)} ${event.stage} ${event.step}  ${parts.join('  ')}`;
 }
 
+/** A data file alone, or every file of a model folder. */
+async function readDrop(path: string): Promise<{ name: string; bytes: string }[]> {
+  const folder = await stat(path).catch(() => stop(`There is no file or folder ${path} to drop.`));
+  const paths = folder.isDirectory() ? (await readdir(path)).map((name) => join(path, name)) : [path];
+  return Promise.all(
+    paths.map(async (one) => ({ name: basename(one), bytes: (await readFile(one)).toString('base64') })),
+  );
+}
+
 async function main(): Promise<number> {
-  const { recipe: recipePath, out, backend, scale, resume } = options();
+  const { recipe: recipePath, out, backend, scale, resume, drop } = options();
   const folder = new RunFolder(out);
   if (!resume && !(await folder.isEmpty()))
     stop(`The folder ${out} is not empty. Add --resume to go on with the run in it, or name another folder.`);
@@ -135,6 +147,12 @@ async function main(): Promise<number> {
             console.error(event.message);
             if (event.fatal) resolve(1);
             break;
+          case 'dataset':
+            console.log(`${event.report.name}: ${event.report.kept} of ${event.report.rows} rows kept`);
+            break;
+          case 'model':
+            console.log(event.report.message);
+            break;
           case 'notice':
             console.log(event.message);
             break;
@@ -145,7 +163,6 @@ async function main(): Promise<number> {
           case 'stage-started':
           case 'rollout-progress':
           case 'exported':
-          case 'dataset':
             break;
           default:
             event satisfies never;
@@ -167,7 +184,7 @@ async function main(): Promise<number> {
     await page.goto(app.url);
     await page.waitForFunction('window.polypath');
     await page.evaluate(
-      ({ recipe, backend, scale, saved }) => {
+      async ({ recipe, backend, scale, saved, drops }) => {
         type Bytes = ArrayBuffer;
         const encode = (bytes: Bytes): string => {
           const view = new Uint8Array(bytes);
@@ -187,13 +204,23 @@ async function main(): Promise<number> {
         const scope = window as unknown as {
           polypath: {
             start(recipe: unknown, options: object): void;
-            onEvent(listener: (event: { type: string }) => void): void;
+            onEvent(listener: (event: { type: string }) => void): () => void;
+            drop(files: File[]): void;
           };
           polypathEvent(event: unknown): Promise<void>;
         };
         scope.polypath.onEvent((event) => {
           if (event.type !== 'rollout-progress') void scope.polypathEvent(encoded(event));
         });
+        for (const files of drops)
+          await new Promise<void>((resolve) => {
+            const stop = scope.polypath.onEvent(({ type }) => {
+              if (!['dataset', 'model', 'error'].includes(type)) return;
+              stop();
+              resolve();
+            });
+            scope.polypath.drop(files.map(({ name, bytes }) => new File([decode(bytes)], name)));
+          });
         const resume = saved && { ...saved.manifest, state: decode(saved.state) };
         scope.polypath.start(recipe, { backend, scale, resume: resume ?? undefined });
       },
@@ -201,6 +228,7 @@ async function main(): Promise<number> {
         recipe,
         backend,
         scale,
+        drops: await Promise.all(drop.map(readDrop)),
         saved: saved && { manifest: saved.manifest, state: saved.state.toString('base64') },
       },
     );

@@ -6,6 +6,7 @@ import { messageOf, UserError, unreachable } from '../base/assert.ts';
 import type { Document } from '../engine/data/example.ts';
 import { loadDataset } from '../engine/data/loaders.ts';
 import { readModelFolder } from '../engine/model/checkpoint.ts';
+import { parameterCount } from '../engine/model/config.ts';
 import { onDeviceLost, openBackend } from '../engine/tensor/device.ts';
 import { loadTokenizer } from '../engine/tokenizer/hf-tokenizer.ts';
 import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
@@ -38,6 +39,7 @@ let stopAsked = false;
 /** Resolves when a paused run may look again. */
 let wake: (() => void) | null = null;
 const dropped = new Map<string, readonly Document[]>();
+let droppedModel: LoadedModel | null = null;
 
 /** Lets waiting commands in: they are macrotasks, and on the CPU a run awaits only microtasks. */
 const breathe = (): Promise<void> =>
@@ -109,7 +111,7 @@ async function start(document: unknown, options: StartOptions): Promise<void> {
   setState('loading');
   try {
     await (opened?.ready ?? open('auto'));
-    handle = runRecipe({ recipe, scale: options.scale, resume, dropped, loadShipped });
+    handle = runRecipe({ recipe, scale: options.scale, resume, dropped, droppedModel, loadShipped });
     setState('running');
     await drive(handle);
     setState(stopAsked ? 'stopped' : 'finished');
@@ -169,7 +171,31 @@ function look(): void {
   wake = null;
 }
 
-async function drop(files: readonly File[]): Promise<void> {
+/** Files of a Hugging Face folder, as opposed to data. */
+const MODEL_FILE =
+  /^(config|generation_config|tokenizer|tokenizer_config|special_tokens_map)\.json$|\.safetensors(\.index\.json)?$/;
+
+async function dropModel(files: readonly File[]): Promise<void> {
+  const contents = new Map<string, ArrayBuffer>();
+  for (const file of files) contents.set(file.name, await file.arrayBuffer());
+  const folder = readModelFolder(contents);
+  const facts = { architecture: folder.config.architecture, parameters: parameterCount(folder.config) };
+  const size = `${facts.architecture}, ${facts.parameters.toLocaleString('en')} parameters`;
+  if (folder.tokenizerJson === null) {
+    const message = `The model is whole (${size}), but its folder has no tokenizer.json, which a run needs. Drop it together with the other files.`;
+    post({ type: 'model', report: { ...facts, usable: false, message } });
+    return;
+  }
+  const tokenizer = loadTokenizer(folder.tokenizerJson, folder.tokenizerConfigJson);
+  droppedModel = { config: folder.config, weights: folder.weights, tokenizer };
+  const message = `Model loaded: ${size}. Recipes with "model": {"source": "dropped"} start from it.`;
+  post({ type: 'model', report: { ...facts, usable: true, message } });
+}
+
+async function drop(all: readonly File[]): Promise<void> {
+  const model = all.filter((file) => MODEL_FILE.test(file.name));
+  if (model.length > 0) await dropModel(model).catch((error) => fail(error, false));
+  const files = all.filter((file) => !MODEL_FILE.test(file.name));
   for (const file of files) {
     try {
       const { documents, report } = await loadDataset(file.name, file);
@@ -184,7 +210,8 @@ async function drop(files: readonly File[]): Promise<void> {
 async function handleCommand(command: Command): Promise<void> {
   switch (command.type) {
     case 'init':
-      if (handle) throw new UserError('The backend cannot change while a run is going. Stop it first.');
+      if (handle && opened?.backend !== command.backend)
+        throw new UserError('The backend cannot change while a run is going. Stop it first.');
       await open(command.backend);
       break;
     case 'start':

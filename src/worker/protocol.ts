@@ -64,6 +64,15 @@ export interface DeviceReport {
   features: string[];
 }
 
+export interface ModelReport {
+  architecture: string;
+  parameters: number;
+  /** Whether the folder has a tokenizer with the six tags, without which no run can start from it. */
+  usable: boolean;
+  /** What the person should know, in a sentence. */
+  message: string;
+}
+
 export type RunState = 'idle' | 'loading' | 'running' | 'paused' | 'stopped' | 'finished' | 'failed';
 
 export type EngineEvent =
@@ -72,6 +81,8 @@ export type EngineEvent =
   | Exclude<TrainEvent, { type: 'tick' }>
   | { type: 'exported'; files: ExportedFile[] }
   | { type: 'dataset'; report: DatasetReport }
+  /** A model folder was dropped: recipes with `model.source: "dropped"` start from it. */
+  | { type: 'model'; report: ModelReport }
   /** A sentence for the person: names the thing, the reason and the way out. */
   | { type: 'error'; message: string; fatal: boolean }
   | { type: 'notice'; message: string };

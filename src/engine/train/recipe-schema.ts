@@ -76,7 +76,12 @@ const shippedModel = v.strictObject({
   name: text({ label: 'Model', help: 'A folder that is served with this page under models/.' }),
 });
 
-export const modelSchema = v.variant('source', [scratchModel, shippedModel]);
+const droppedModel = v.strictObject({
+  /** The model folder that was dropped on the page (config.json, model.safetensors, tokenizer.json). */
+  source: v.literal('dropped'),
+});
+
+export const modelSchema = v.variant('source', [scratchModel, shippedModel, droppedModel]);
 
 // ------------------------------------------------------------------------------------------------ optimizer
 

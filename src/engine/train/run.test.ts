@@ -14,6 +14,7 @@ function context(over: Partial<RunContext> = {}): RunContext {
     scale: 1,
     resume: null,
     dropped: new Map(),
+    droppedModel: null,
     loadShipped: () => Promise.reject(new Error('not asked for')),
     ...over,
   };

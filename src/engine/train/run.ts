@@ -46,6 +46,8 @@ export interface RunContext {
   scale: number;
   resume: SavedRun | null;
   dropped: DroppedData;
+  /** The model folder that was dropped on the page. */
+  droppedModel: LoadedModel | null;
   /** Fetches a model that is served with the page. */
   loadShipped(name: string): Promise<LoadedModel>;
 }
@@ -208,6 +210,13 @@ class Clock {
 async function initialModel(context: RunContext): Promise<LoadedModel> {
   const source = context.recipe.model;
   if (source.source === 'shipped') return context.loadShipped(source.name);
+  if (source.source === 'dropped') {
+    if (!context.droppedModel)
+      throw new UserError(
+        'The recipe starts from a dropped model, but none is loaded. Drop its folder on the page first.',
+      );
+    return context.droppedModel;
+  }
   const tokenizer = documentTokenizer(
     source.vocabulary,
     firstTask(context.recipe),
@@ -350,8 +359,8 @@ function evaluationRollout(recipe: Recipe, stage: Stage, stageIndex: number): Ro
   const shown = recipe.stages
     .slice(0, stageIndex + 1)
     .some(({ data }) => 'mix' in data && data.mix.some((part) => part.kind === 'parallel'));
-  // A shipped model has been through its own base stages; nobody knows what it was shown.
-  return shown || recipe.model.source === 'shipped' ? rollout : { ...rollout, mode: 'sequential' };
+  // A model from elsewhere has been through its own base stages; nobody knows what it was shown.
+  return shown || recipe.model.source !== 'scratch' ? rollout : { ...rollout, mode: 'sequential' };
 }
 
 async function* evaluateAll(context: EvaluateAllContext): AsyncGenerator<TrainEvent> {

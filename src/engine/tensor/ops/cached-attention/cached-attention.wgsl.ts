@@ -5,7 +5,7 @@
  */
 import { assert } from '../../../../base/assert.ts';
 import type { WgslPass } from '../../op.ts';
-import { elementGrid, FLAT_SIZE, read, u32, type Wgsl, write } from '../../wgsl.ts';
+import { elementGrid, FLAT_SIZE, groupReduceWgsl, read, u32, type Wgsl, write } from '../../wgsl.ts';
 import {
   branchFunctions,
   type HeadShape,
@@ -57,11 +57,10 @@ const storeValuesBody = /* wgsl */ `${threadHead}
 
 const attendBody = (shape: HeadShape) => /* wgsl */ `
 ${loader(shape, 'q', 'u.H')}${loader(shape, 'cache_k', 'u.HKV')}${loader(shape, 'cache_v', 'u.HKV')}
-${storer(shape, 'out', 'u.H')}${branchFunctions}
+${storer(shape, 'out', 'u.H')}${branchFunctions}${groupReduceWgsl(64)}
 const HIDDEN = -1e30;
 const SHARES = 64u / VECTORS;
 var<workgroup> query: array<vec4<f32>, VECTORS>;
-var<workgroup> maxima: array<f32, 64>;
 var<workgroup> weights: array<f32, 256>;
 var<workgroup> parts: array<vec4<f32>, 64>;
 
@@ -91,10 +90,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let seen = (keys <= vec4<u32>(slot)) & branch_sees(code, codes);
     var s = vec4<f32>(HIDDEN);
     ${times4((i) => `if (seen[${i}]) { s[${i}] = score(keys[${i}], g); }`)}
-    maxima[t] = max(max(s.x, s.y), max(s.z, s.w));
-    workgroupBarrier();
-    var largest = m;
-    for (var i = 0u; i < 64u; i++) { largest = max(largest, maxima[i]); }
+    let largest = max(m, group_max(max(max(s.x, s.y), max(s.z, s.w)), t));
     let shrink = exp(m - largest);
     m = largest;
     let p = select(vec4<f32>(), exp(s - m), seen);
@@ -111,11 +107,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
   }
   parts[t] = acc;
-  maxima[t] = l;
-  workgroupBarrier();
+  let total = group_sum(l, t);
   if (t < VECTORS) {
-    var total = 0.0;
-    for (var i = 0u; i < 64u; i++) { total += maxima[i]; }
     var sum = vec4<f32>();
     for (var i = 0u; i < SHARES; i++) { sum += parts[i * VECTORS + t]; }
     store_out(n, h, t, sum / total);

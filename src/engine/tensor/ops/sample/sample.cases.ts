@@ -24,7 +24,7 @@ function sampleCase(
   };
 }
 
-/** Random logits: sizes below, at and beyond the workgroup's 256 threads, with and without filters and bans. */
+/** Random logits: sizes below and beyond the threads of the small and of the large kernel, filters and bans. */
 export function sampleCases(): OpCase<SampleAttributes>[] {
   const random = (N: number, V: number, scale = 2) => normals(new Rng(18, N, V), [N, V], scale);
   return [
@@ -37,7 +37,8 @@ export function sampleCases(): OpCase<SampleAttributes>[] {
       (n) => (n % 2 === 0 ? n % 40 : -1),
     ),
     sampleCase('more tokens than threads', random(20, 700), PLAIN),
-    sampleCase('all filters, more tokens than threads', random(20, 700), {
+    sampleCase('a large vocabulary', random(6, 1500), PLAIN),
+    sampleCase('all filters, a large vocabulary', random(6, 1500), {
       temperature: 1.2,
       topK: 300,
       topP: 0.9,

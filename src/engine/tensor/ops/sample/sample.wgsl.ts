@@ -1,18 +1,16 @@
 /**
  * WGSL form of sample: one workgroup per row. Nothing is sorted. The cut of top-k and of top-p is found bit by bit as
  * the smallest score (as an ordered integer) above which fewer than k tokens, or less than the mass p, lie; a tie
- * that top-p cuts through is split by a second search over ids. The draw walks ids in order, in 256 stretches.
+ * that top-p cuts through is split by a second search over ids. The draw walks ids in order, in one stretch a thread.
  */
 import { hash32Wgsl } from '../../../../base/rng.ts';
 import { f32, flatGrid, groupReduceWgsl, read, u32, type Wgsl, write } from '../../wgsl.ts';
 import type { SampleAttributes } from './sample.reference.ts';
 
-const THREADS = 256;
-
-const body = /* wgsl */ `${hash32Wgsl}${groupReduceWgsl(THREADS)}
+const bodyFor = (threads: number) => /* wgsl */ `${hash32Wgsl}${groupReduceWgsl(threads)}
 const NOTHING = -3e38;
-var<workgroup> sums: array<f32, ${THREADS}>;
-var<workgroup> lasts: array<i32, ${THREADS}>;
+var<workgroup> sums: array<f32, ${threads}>;
+var<workgroup> lasts: array<i32, ${threads}>;
 
 // The survivors so far: scores of at least \`cut\`, and of those equal to \`tie\` only ids up to \`tie_id\`.
 struct Row { start: u32, banned: i32, largest: f32, cut: u32, tie: u32, tie_id: u32 }
@@ -33,7 +31,7 @@ fn kept(row: Row, v: u32) -> bool { return alive(row, v) && (u.min_p <= 0.0 || w
 // Number (or mass) of the survivors whose order is above \`order\`, or equal to it with an id below \`id\`.
 fn above(row: Row, order: u32, id: u32, mass: bool, t: u32) -> f32 {
   var sum = 0.0;
-  for (var v = t; v < u.V; v += ${THREADS}u) {
+  for (var v = t; v < u.V; v += ${threads}u) {
     let own = ordered(logits[row.start + v]);
     if (alive(row, v) && (own > order || (own == order && v < id))) { sum += select(1.0, weight(row, v), mass); }
   }
@@ -49,7 +47,7 @@ fn find_cut(row: Row, limit: f32, mass: bool, t: u32) -> u32 {
   return order;
 }
 
-@compute @workgroup_size(${THREADS})
+@compute @workgroup_size(${threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {
   let n = flat_group(group, groups);
@@ -58,21 +56,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
   // Log-sum-exp over all tokens, for the log-prob.
   var largest = f32(NOTHING);
-  for (var v = t; v < u.V; v += ${THREADS}u) {
+  for (var v = t; v < u.V; v += ${threads}u) {
     largest = max(largest, logits[row.start + v]);
     if (allowed(row, v)) { row.largest = max(row.largest, logits[row.start + v]); }
   }
   largest = group_max(largest, t);
   row.largest = group_max(row.largest, t);
   var sum = 0.0;
-  for (var v = t; v < u.V; v += ${THREADS}u) { sum += exp((logits[row.start + v] - largest) * u.scale); }
+  for (var v = t; v < u.V; v += ${threads}u) { sum += exp((logits[row.start + v] - largest) * u.scale); }
   let log_sum = log(group_sum(sum, t));
 
   var choice = -1;
   var chosen = false;
   if (u.greedy == 1u) {
     var first = f32(NOTHING); // minus the smallest id
-    for (var v = t; v < u.V; v += ${THREADS}u) {
+    for (var v = t; v < u.V; v += ${threads}u) {
       if (allowed(row, v) && logits[row.start + v] == row.largest) { first = max(first, -f32(v)); }
     }
     choice = -i32(group_max(first, t));
@@ -91,7 +89,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       row.tie = order;
       row.tie_id = id;
     }
-    let stretch = (u.V + ${THREADS - 1}u) / ${THREADS}u;
+    let stretch = (u.V + ${threads - 1}u) / ${threads}u;
     let begin = min(t * stretch, u.V);
     let end = min(begin + stretch, u.V);
     var own = 0.0;
@@ -107,7 +105,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
     var before = 0.0;
     var total = 0.0;
-    for (var i = 0u; i < ${THREADS}u; i++) {
+    for (var i = 0u; i < ${threads}u; i++) {
       if (i == t) { before = total; }
       total += sums[i];
       choice = max(choice, lasts[i]);
@@ -136,6 +134,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
+// Every thread reads the sums of all stretches, so small vocabularies take fewer threads.
+const SMALL = { name: 'sample-64', body: bodyFor(64) };
+const LARGE = { name: 'sample-256', body: bodyFor(256) };
+const SMALL_VOCABULARY = 1024;
+
 /** [logits [N, V], keys, counters, banned (int32 [N])], {temperature, topK, topP, minP} → [ids int32 [N], logp [N]] */
 export const sampleWgsl: Wgsl<SampleAttributes> = ([logits], _, { temperature, topK, topP, minP }) => {
   const [N, V] = logits.shape;
@@ -143,7 +146,7 @@ export const sampleWgsl: Wgsl<SampleAttributes> = ([logits], _, { temperature, t
   return {
     passes: [
       {
-        name: 'sample',
+        ...(V <= SMALL_VOCABULARY ? SMALL : LARGE),
         constants: {},
         bindings: [
           read('logits', { input: 0 }),
@@ -162,7 +165,6 @@ export const sampleWgsl: Wgsl<SampleAttributes> = ([logits], _, { temperature, t
           f32('top_p', topP),
           f32('min_p', minP),
         ],
-        body,
         workgroups: flatGrid(N),
       },
     ],
