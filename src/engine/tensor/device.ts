@@ -2,7 +2,7 @@
  * The only place that asks for a WebGPU adapter. Opens the backend that the engine computes on and says in words what
  * it is; nothing here runs until `openBackend` is called.
  */
-import { messageOf } from '../../base/assert.ts';
+import { messageOf, UserError } from '../../base/assert.ts';
 import { setWgslRunner } from './op.ts';
 import { tf } from './tfjs.ts';
 
@@ -91,12 +91,6 @@ async function openWebGpu(): Promise<Opened> {
   } catch (error) {
     return { reason: `the graphics adapter could not be opened (${messageOf(error)})` };
   }
-  device.lost.then(({ reason, message }) => {
-    if (reason === 'destroyed') return; // by us
-    const text = `The graphics device was lost${message ? ` (${message})` : ''}. What was on it is gone; go on from the last checkpoint.`;
-    for (const listener of lostListeners) listener(text);
-  });
-
   const { PolypathBackend } = await import('./webgpu-backend.ts');
   const { runWgsl } = await import('./webgpu-runner.ts');
   setWgslRunner(runWgsl);
@@ -104,6 +98,12 @@ async function openWebGpu(): Promise<Opened> {
   tf.env().set('WEBGPU_CPU_FORWARD', false);
   const backend = new PolypathBackend(device, info, (error) => {
     for (const listener of faultListeners) listener(error.message);
+  });
+  device.lost.then(({ reason, message }) => {
+    if (reason === 'destroyed') return; // by us
+    const text = `The graphics device was lost${message ? ` (${message})` : ''}. What was on it is gone; go on from the last checkpoint.`;
+    for (const listener of lostListeners) listener(text);
+    backend.fail(new UserError(text));
   });
   if (tf.findBackendFactory('webgpu')) tf.removeBackend('webgpu');
   tf.registerBackend('webgpu', () => backend, 3);

@@ -48,18 +48,17 @@ export class PolypathBackend extends WebGPUBackend {
   /** Dispatches after which tfjs sends its command buffer to the GPU. */
   readonly submitBatch: number;
 
-  constructor(device: GPUDevice, info: GPUAdapterInfo | undefined, onFault: (error: Error) => void) {
+  constructor(
+    device: GPUDevice,
+    info: GPUAdapterInfo | undefined,
+    private readonly onFault: (error: Error) => void,
+  ) {
     super(device, info);
     this.internals = this as unknown as BackendInternals;
     this.submitBatch = tf.env().getNumber('WEBGPU_DEFERRED_SUBMIT_BATCH_SIZE');
-    const report = (error: Error) => {
-      if (this.fault) return;
-      this.fault = error;
-      onFault(error);
-    };
     device.addEventListener('uncapturederror', (event) => {
       event.preventDefault();
-      report(new Error(`The GPU reported an error: ${event.error.message}`));
+      this.fail(new Error(`The GPU reported an error: ${event.error.message}`));
     });
     // The buffer manager makes buffers and nothing else with its device.
     this.internals.bufferManager.device = {
@@ -69,7 +68,7 @@ export class PolypathBackend extends WebGPUBackend {
         device.popErrorScope().then(
           (error) => {
             if (error)
-              report(
+              this.fail(
                 new UserError(
                   `The GPU has no room for another ${formatBytes(descriptor.size)} (${formatBytes(this.memory().numBytesAllocatedInGPU)} are in use). ${WAY_OUT}`,
                 ),
@@ -82,6 +81,13 @@ export class PolypathBackend extends WebGPUBackend {
     };
     // In-place kernels would leave a cached host copy stale, also one whose read began before the kernel ran.
     this.internals.convertAndCacheOnCPU = (_, values) => values;
+  }
+
+  /** Every read fails with this error from now on (the first one stays). */
+  fail(error: Error): void {
+    if (this.fault) return;
+    this.fault = error;
+    this.onFault(error);
   }
 
   /** Makes reads work again after an error that was dealt with. */
