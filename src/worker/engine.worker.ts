@@ -10,7 +10,8 @@ import { parameterCount } from '../engine/model/config.ts';
 import { onDeviceLost, openBackend } from '../engine/tensor/device.ts';
 import { loadTokenizer } from '../engine/tokenizer/hf-tokenizer.ts';
 import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
-import { type LoadedModel, type RunHandle, runRecipe } from '../engine/train/run.ts';
+import { type RunHandle, runRecipe } from '../engine/train/run.ts';
+import type { LoadedModel } from '../engine/train/setup.ts';
 import type { Command, EngineEvent, ExportedFile, RunState, StartOptions } from './protocol.ts';
 
 type BackendChoice = Extract<Command, { type: 'init' }>['backend'];

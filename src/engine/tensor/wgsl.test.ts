@@ -58,7 +58,7 @@ test('uniforms are packed as 4-byte scalars, padded to 16 bytes', () => {
 });
 
 test('workgroup counts beyond 65535 fold into y and cover everything', () => {
-  expect(flatGrid(0)).toEqual([0, 0, 1]);
+  expect(flatGrid(0)).toEqual([0, 1, 1]);
   expect(flatGrid(65535)).toEqual([65535, 1, 1]);
   for (const count of [65536, 1_000_003]) {
     const [x, y] = flatGrid(count);

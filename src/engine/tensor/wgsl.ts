@@ -34,7 +34,7 @@ export const FLAT_SIZE = 256;
 
 /** Workgroup counts for `count` workgroups in a row; beyond 65535 they fold into y (`flat_group` unfolds them). */
 export function flatGrid(count: number): [number, number, number] {
-  const y = Math.ceil(count / MAX_WORKGROUPS);
+  const y = Math.max(1, Math.ceil(count / MAX_WORKGROUPS));
   return [Math.ceil(count / y), y, 1];
 }
 

@@ -256,6 +256,10 @@ export function parseRecipe(document: unknown): Recipe {
   return result.output;
 }
 
+/** Below this scale the evaluations shrink too: a run of a few steps should not spend its time on them. */
+const FULL_EVALUATION_SCALE = 0.25;
+const FEWEST_PROBLEMS = 4;
+
 /** Multiplies every step count, for a quick look or a longer run. At least one step of each stage stays. */
 export function scaleRecipe(recipe: Recipe, scale: number): Recipe {
   if (!(scale > 0) || !Number.isFinite(scale))
@@ -272,7 +276,12 @@ export function scaleRecipe(recipe: Recipe, scale: number): Recipe {
       evaluateEvery: stage.evaluateEvery > 0 ? scaled(stage.evaluateEvery) : 0,
     };
   });
-  return { ...recipe, stages };
+  const shrink = Math.min(1, scale / FULL_EVALUATION_SCALE);
+  const sets = recipe.evaluation.sets.map((set) => ({
+    ...set,
+    problems: Math.min(set.problems, Math.max(FEWEST_PROBLEMS, Math.round(set.problems * shrink))),
+  }));
+  return { ...recipe, stages, evaluation: { ...recipe.evaluation, sets } };
 }
 
 /** A knob's help with its hard bounds, choices and default, as a form needs them. */

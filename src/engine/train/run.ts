@@ -2,27 +2,29 @@
  * Runs a recipe: its stages in order, an evaluation and a checkpoint after each, autosaves between steps. One async
  * generator; whoever drives it decides when to go on, so pause, single step and stop need no code here.
  */
-import { assert, UserError } from '../../base/assert.ts';
+import { UserError } from '../../base/assert.ts';
 import { foldKey } from '../../base/rng.ts';
 import { taskNamed } from '../data/tasks/index.ts';
-import type { Task } from '../data/tasks/task.ts';
-import { writeModelFolder } from '../model/checkpoint.ts';
-import { type ModelConfig, parameterCount } from '../model/config.ts';
-import { Decoder, type WeightArray } from '../model/decoder.ts';
-import { initialWeights } from '../model/init.ts';
-import { readFloatTensors, writeSafetensors } from '../model/safetensors.ts';
-import type { GenerateSettings } from '../rollout/generate.ts';
-import type { Row } from '../rollout/row.ts';
-import { textOrder } from '../rollout/row.ts';
+import { parameterCount } from '../model/config.ts';
+import { Decoder } from '../model/decoder.ts';
+import { readFloatTensors } from '../model/safetensors.ts';
+import { type Row, textOrder } from '../rollout/row.ts';
 import { type RolloutTree, treeOf } from '../rollout/tree.ts';
 import { memory } from '../tensor/tfjs.ts';
-import { documentTokenizer } from '../tokenizer/for-documents.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { evaluate } from './evaluate.ts';
 import type { SavedFile, SavedRun, TrainEvent } from './events.ts';
 import { grpo } from './grpo.ts';
 import { AdamW } from './optimizer.ts';
-import type { GrpoStage, ModelSource, Recipe, RolloutSettings, SftStage, Stage } from './recipe.ts';
+import type { GrpoStage, Recipe, SftStage, Stage } from './recipe.ts';
+import { modelFolder, saveRun } from './save.ts';
+import {
+  evaluationRollout,
+  generateSettings,
+  initialModel,
+  type LoadedModel,
+  type ModelSources,
+} from './setup.ts';
 import { sft } from './sft.ts';
 import {
   type DroppedData,
@@ -32,13 +34,6 @@ import {
   problemSource,
 } from './stage-data.ts';
 
-/** A model with its tokenizer, however it was made. */
-export interface LoadedModel {
-  config: ModelConfig;
-  weights: ReadonlyMap<string, WeightArray>;
-  tokenizer: Tokenizer;
-}
-
 export interface RunContext {
   /** Already scaled. */
   recipe: Recipe;
@@ -46,10 +41,8 @@ export interface RunContext {
   scale: number;
   resume: SavedRun | null;
   dropped: DroppedData;
-  /** The model folder that was dropped on the page. */
   droppedModel: LoadedModel | null;
-  /** Fetches a model that is served with the page. */
-  loadShipped(name: string): Promise<LoadedModel>;
+  loadShipped: ModelSources['loadShipped'];
 }
 
 /** Salt of the streams of evaluations. */
@@ -84,7 +77,7 @@ async function* run(
 ): AsyncGenerator<TrainEvent> {
   const { recipe, resume } = context;
   const tensorsBefore = memory().numTensors;
-  const loaded = await initialModel(context);
+  const loaded = await initialModel(recipe, { ...context, documents: [...context.dropped.values()].flat() });
   const { tokenizer } = loaded;
   const saved = resume ? readFloatTensors(resume.state, 'the save') : null;
   const model = new Decoder(loaded.config, saved ? saved : loaded.weights);
@@ -94,6 +87,14 @@ async function* run(
   let optimizer: AdamW | null = null;
   const clock = new Clock(resume?.elapsedSeconds ?? 0);
   let tokens = resume?.tokens ?? 0;
+  const place = (stage: number, step: number) => ({
+    recipe,
+    scale: context.scale,
+    stage,
+    step,
+    elapsedSeconds: clock.seconds,
+    tokens,
+  });
   try {
     yield {
       type: 'run-started',
@@ -162,7 +163,7 @@ async function* run(
         if (performance.now() - lastSave > recipe.autosave.minutes * 60_000 && step < stage.steps) {
           yield {
             type: 'autosave',
-            saved: await save(context, model, optimizer, index, step, clock.seconds, tokens),
+            saved: await saveRun(model, optimizer, place(index, step)),
           };
           lastSave = performance.now();
         }
@@ -171,7 +172,7 @@ async function* run(
       yield { type: 'checkpoint', stage: stage.name, files: await modelFolder(model, tokenizer) };
       yield {
         type: 'autosave',
-        saved: await save(context, model, null, index + 1, 0, clock.seconds, tokens),
+        saved: await saveRun(model, null, place(index + 1, 0)),
       };
       optimizer.dispose();
       optimizer = null;
@@ -205,88 +206,6 @@ class Clock {
       await events.return(undefined);
     }
   }
-}
-
-async function initialModel(context: RunContext): Promise<LoadedModel> {
-  const source = context.recipe.model;
-  if (source.source === 'shipped') return context.loadShipped(source.name);
-  if (source.source === 'dropped') {
-    if (!context.droppedModel)
-      throw new UserError(
-        'The recipe starts from a dropped model, but none is loaded. Drop its folder on the page first.',
-      );
-    return context.droppedModel;
-  }
-  const tokenizer = documentTokenizer(
-    source.vocabulary,
-    firstTask(context.recipe),
-    [...context.dropped.values()].flat(),
-  );
-  const config = scratchConfig(source, tokenizer.vocabSize);
-  return { config, tokenizer, weights: initialWeights(config, source, context.recipe.seed) };
-}
-
-function firstTask(recipe: Recipe): Task | null {
-  for (const stage of recipe.stages) {
-    if (stage.kind === 'grpo') return taskNamed(stage.data.task);
-    if (stage.data.source === 'task') return taskNamed(stage.data.task);
-  }
-  return null;
-}
-
-export function scratchConfig(
-  source: Extract<ModelSource, { source: 'scratch' }>,
-  vocabSize: number,
-): ModelConfig {
-  return {
-    architecture: source.architecture,
-    vocabSize,
-    hiddenSize: source.hiddenSize,
-    intermediateSize: source.intermediateSize,
-    layers: source.layers,
-    heads: source.heads,
-    kvHeads: source.kvHeads,
-    headDim: source.headDim ?? source.hiddenSize / source.heads,
-    ropeTheta: source.ropeTheta,
-    rmsNormEps: source.rmsNormEps,
-    tieWordEmbeddings: source.tieWordEmbeddings,
-    qkvBias: source.architecture === 'qwen2',
-    outputBias: false,
-    mlpBias: false,
-    qkNorm: source.architecture === 'qwen3',
-    maxPositions: source.maxPositions,
-  };
-}
-
-/** The recipe's rollout settings in token ids. */
-export function generateSettings(
-  rollout: RolloutSettings,
-  task: Task,
-  tokenizer: Tokenizer,
-): GenerateSettings {
-  const noise = rollout.stepNoise > 0 ? task.stepNoise(rollout.stepNoise) : null;
-  const id = (token: string) => {
-    const found = tokenizer.id(token);
-    assert(found >= 0, `the vocabulary has no token ${token}`);
-    return found;
-  };
-  return {
-    paths: rollout.paths,
-    maxBlocks: rollout.maxBlocks,
-    pathTokens: rollout.pathTokens,
-    summaryTokens: rollout.summaryTokens,
-    maxTokens: rollout.maxTokens,
-    parallel: rollout.mode === 'parallel',
-    temperature: rollout.temperature,
-    topK: rollout.topK,
-    topP: rollout.topP,
-    minP: rollout.minP,
-    noise: noise && {
-      after: id(noise.after),
-      replacements: noise.replacements.map(id),
-      probability: noise.probability,
-    },
-  };
 }
 
 /** A step as the trainers tell it; `run` adds the stage's index and the time. */
@@ -352,17 +271,6 @@ interface EvaluateAllContext {
   step: number;
 }
 
-/** How a stage's model is asked: in parallel only once some stage has shown it how. */
-function evaluationRollout(recipe: Recipe, stage: Stage, stageIndex: number): RolloutSettings {
-  const { rollout } = recipe.evaluation;
-  if (stage.kind === 'grpo') return { ...rollout, mode: stage.rollout.mode };
-  const shown = recipe.stages
-    .slice(0, stageIndex + 1)
-    .some(({ data }) => 'mix' in data && data.mix.some((part) => part.kind === 'parallel'));
-  // A model from elsewhere has been through its own base stages; nobody knows what it was shown.
-  return shown || recipe.model.source !== 'scratch' ? rollout : { ...rollout, mode: 'sequential' };
-}
-
 async function* evaluateAll(context: EvaluateAllContext): AsyncGenerator<TrainEvent> {
   const { recipe, model, tokenizer, stage, stageIndex, step } = context;
   const rollout = evaluationRollout(recipe, stage, stageIndex);
@@ -410,31 +318,4 @@ function checkFinite(
         `${name} became ${metrics[name]} in stage "${stage.name}", step ${step}. The run stopped; its last save is from ` +
           `before. Try a lower learning rate (now ${stage.learningRate}) or a longer warm-up, and go on from the save.`,
       );
-}
-
-async function modelFolder(model: Decoder, tokenizer: Tokenizer): Promise<SavedFile[]> {
-  const files = writeModelFolder({ config: model.config, weights: await model.snapshot(), tokenizer });
-  return [...files].map(([path, bytes]) => ({ path, bytes: bytes.slice().buffer as ArrayBuffer }));
-}
-
-async function save(
-  context: RunContext,
-  model: Decoder,
-  optimizer: AdamW | null,
-  stage: number,
-  step: number,
-  elapsedSeconds: number,
-  tokens: number,
-): Promise<SavedRun> {
-  const arrays = new Map([...(await model.snapshot()), ...((await optimizer?.snapshot()) ?? [])]);
-  return {
-    recipe: context.recipe,
-    scale: context.scale,
-    stage,
-    step,
-    elapsedSeconds,
-    tokens,
-    optimizerSteps: optimizer?.steps ?? 0,
-    state: writeSafetensors(arrays).bytes.buffer,
-  };
 }
