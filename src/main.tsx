@@ -1,6 +1,13 @@
-import { EngineClient } from './worker/engine-client.ts';
-const client = new EngineClient();
-Object.assign(window, { polypath: {
-  start(recipe: unknown, options: any) { client.send({ type: 'init', backend: options.backend }); client.send({ type: 'start', recipe, options }); },
-  onEvent: (fn: any) => client.subscribe(fn),
-} });
+import { createRoot } from 'react-dom/client';
+import { App } from './studio/app/app.tsx';
+import { commands } from './studio/store/studio-store.ts';
+
+declare global {
+  interface Window {
+    /** The page's public commands: what its buttons do, for headless runners. */
+    polypath: typeof commands;
+  }
+}
+
+window.polypath = commands;
+createRoot(document.getElementById('root')!).render(<App />);

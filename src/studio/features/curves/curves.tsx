@@ -1,0 +1,154 @@
+/** The live curves. They are drawn again a few times a second at most, however fast steps come. */
+import { ActionIcon, Card, Group, SimpleGrid, Table, Text, Tooltip } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import { METRICS } from '../../../worker/protocol.ts';
+import { type Band, MetricChart, type Series } from '../../charts/metric-chart.tsx';
+import { formatNumber } from '../../store/format.ts';
+import type { StudioState } from '../../store/studio-state.ts';
+import { useStudio } from '../../store/studio-store.ts';
+import { CHARTS, type ChartSpec, SET_COLORS } from './chart-specs.ts';
+
+const REDRAW_MS = 700;
+
+/** The state as it was at most `REDRAW_MS` ago: eight charts of 400 points cost too much for every step. */
+function useSlowState(): StudioState {
+  const [state, setState] = useState(useStudio.getState);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const next = useStudio.getState();
+      setState((now) =>
+        now.version === next.version && now.stages.length === next.stages.length ? now : next,
+      );
+    }, REDRAW_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return state;
+}
+
+export function bandsOf({ stages, log }: StudioState): Band[] {
+  return stages
+    .filter((stage) => stage.firstRow >= 0)
+    .map((stage, i, begun) => ({
+      name: stage.name,
+      from: stage.firstRow,
+      to: Math.max(stage.firstRow, (begun[i + 1]?.firstRow ?? log.length) - 1),
+    }));
+}
+
+export function seriesOf(spec: ChartSpec, { log, evaluations }: StudioState): Series[] {
+  const lines: Series[] = spec.lines
+    .filter((line) => log.has(line.metric))
+    .map(({ metric, name, color, dash }) => ({ name, color, dash, values: log.column(metric) }));
+  const { evaluation } = spec;
+  if (!evaluation) return lines;
+  const sets = [...new Set(evaluations.map(({ set }) => set))];
+  const points = sets.map((set, i) => ({
+    name: `held-out ${set}`,
+    color: SET_COLORS[i % SET_COLORS.length],
+    dash: '1 4',
+    values: [],
+    points: evaluations
+      .filter((one) => one.set === set && one.metrics[evaluation] !== undefined)
+      .map((one) => [Math.max(0, one.row - 1), one.metrics[evaluation]!] as const),
+  }));
+  return [...lines, ...points];
+}
+
+/** The last rows as a table, for those who do not read charts. */
+function ChartTable({ spec, state }: { spec: ChartSpec; state: StudioState }) {
+  const rows = Array.from({ length: Math.min(8, state.log.length) }, (_, i) => state.log.length - 1 - i);
+  return (
+    <Table.ScrollContainer minWidth={200} h={180}>
+      <Table fz="xs" verticalSpacing={2}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>step</Table.Th>
+            {spec.lines.map((line) => (
+              <Table.Th key={line.metric}>{line.name}</Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((row) => (
+            <Table.Tr key={row}>
+              <Table.Td>{row + 1}</Table.Td>
+              {spec.lines.map((line) => (
+                <Table.Td key={line.metric}>{formatNumber(state.log.column(line.metric)[row])}</Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+function ChartCard({ spec, state }: { spec: ChartSpec; state: StudioState }) {
+  const [table, setTable] = useState(false);
+  const series = seriesOf(spec, state);
+  const help = spec.lines.map((line) => METRICS[line.metric].help).join(' ');
+  return (
+    <Card component="section" aria-label={spec.title}>
+      <Group justify="space-between" wrap="nowrap" gap="xs">
+        <Tooltip label={help} multiline w={300} events={{ hover: true, focus: true, touch: true }}>
+          <Text fw={600} size="sm" tabIndex={0}>
+            {spec.title}
+          </Text>
+        </Tooltip>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size="sm"
+          aria-label={table ? `${spec.title} as a chart` : `${spec.title} as a table`}
+          aria-pressed={table}
+          onClick={() => setTable(!table)}
+        >
+          {table ? '∿' : '≡'}
+        </ActionIcon>
+      </Group>
+      <Group gap="md" mb={4} wrap="wrap" mih={18}>
+        {series.map((s) => (
+          <Group key={s.name} gap={5} wrap="nowrap">
+            <svg width="18" height="6" aria-hidden="true">
+              <line
+                x1="0"
+                y1="3"
+                x2="18"
+                y2="3"
+                stroke={s.color}
+                strokeWidth="2.5"
+                strokeDasharray={s.dash}
+              />
+            </svg>
+            <Text size="xs" c="dimmed">
+              {s.name}
+            </Text>
+          </Group>
+        ))}
+      </Group>
+      {table ? (
+        <ChartTable spec={spec} state={state} />
+      ) : (
+        <MetricChart series={series} bands={bandsOf(state)} domain={spec.domain} />
+      )}
+    </Card>
+  );
+}
+
+/** Charts whose metrics nobody has logged yet are left out: an SFT stage has no rewards. */
+export function Curves() {
+  const state = useSlowState();
+  const shown = CHARTS.filter(
+    (spec) =>
+      spec.lines.some((line) => state.log.has(line.metric)) ||
+      (spec.evaluation && state.evaluations.length > 0),
+  );
+  if (shown.length === 0) return null;
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2, xl: 3 }} spacing="md">
+      {shown.map((spec) => (
+        <ChartCard key={spec.title} spec={spec} state={state} />
+      ))}
+    </SimpleGrid>
+  );
+}

@@ -1,0 +1,193 @@
+/** The page's state and how an engine event changes it: one pure function that never heard of React. */
+import type {
+  DatasetReport,
+  DeviceReport,
+  EngineEvent,
+  ModelReport,
+  Recipe,
+  RolloutRecord,
+  RolloutTree,
+  RunState,
+} from '../../worker/protocol.ts';
+import { MetricLog } from './metric-log.ts';
+
+export interface StageProgress {
+  name: string;
+  kind: 'sft' | 'grpo';
+  steps: number;
+  /** Steps that are done. */
+  done: number;
+  /** Row of the log at which the stage began, or −1. */
+  firstRow: number;
+  /** Seconds of the last steps, newest last. */
+  recentSeconds: number[];
+}
+
+export interface EvaluationPoint {
+  /** Rows in the log when it was made: its place on the axis. */
+  row: number;
+  stage: string;
+  set: string;
+  metrics: Readonly<Record<string, number | undefined>>;
+}
+
+export interface GrowingGroup {
+  stage: string;
+  step: number;
+  prompt: string;
+  trees: RolloutTree[];
+  /** Rewards and advantages, once the group is judged. */
+  records: RolloutRecord[];
+}
+
+export interface StudioState {
+  device: DeviceReport | null;
+  run: RunState;
+  recipe: Recipe | null;
+  parameters: number;
+  stages: StageProgress[];
+  /** Index of the stage that runs, or −1. */
+  current: number;
+  /** Changed in place; `version` says that it changed. */
+  log: MetricLog;
+  version: number;
+  evaluations: EvaluationPoint[];
+  group: GrowingGroup | null;
+  /** Rollouts of the last step. */
+  records: RolloutRecord[];
+  datasets: DatasetReport[];
+  model: ModelReport | null;
+  error: string | null;
+  notice: string | null;
+}
+
+export function initialState(): StudioState {
+  return {
+    device: null,
+    run: 'idle',
+    recipe: null,
+    parameters: 0,
+    stages: [],
+    current: -1,
+    log: new MetricLog(),
+    version: 0,
+    evaluations: [],
+    group: null,
+    records: [],
+    datasets: [],
+    model: null,
+    error: null,
+    notice: null,
+  };
+}
+
+/** Steps from which speed and remaining time are estimated. */
+const RECENT = 20;
+
+export function reduce(state: StudioState, event: EngineEvent): StudioState {
+  switch (event.type) {
+    case 'ready':
+      return { ...state, device: event.device };
+    case 'state':
+      return { ...state, run: event.state, error: event.state === 'loading' ? null : state.error };
+    case 'run-started':
+      return {
+        ...state,
+        recipe: event.recipe,
+        parameters: event.parameters,
+        stages: event.stages.map((stage) => ({ ...stage, done: 0, firstRow: -1, recentSeconds: [] })),
+        current: -1,
+        log: new MetricLog(),
+        version: state.version + 1,
+        evaluations: [],
+        group: null,
+        records: [],
+        error: null,
+      };
+    case 'stage-started':
+      return {
+        ...state,
+        current: event.index,
+        stages: state.stages.map((stage, i) => {
+          if (i < event.index) return { ...stage, done: stage.steps };
+          return i === event.index ? { ...stage, firstRow: state.log.length } : stage;
+        }),
+      };
+    case 'step': {
+      state.log.append({
+        ...event.metrics,
+        step: event.step,
+        stage: event.stageIndex,
+        time: event.timeSeconds,
+      });
+      const stages = state.stages.slice();
+      const stage = stages[event.stageIndex];
+      if (stage) {
+        const recentSeconds = [...stage.recentSeconds, event.metrics.step_time ?? 0].slice(-RECENT);
+        stages[event.stageIndex] = { ...stage, done: event.step, recentSeconds };
+      }
+      return { ...state, stages, version: state.version + 1 };
+    }
+    case 'rollout-progress': {
+      const { stage, step, prompt, trees } = event;
+      return { ...state, group: { stage, step, prompt, trees, records: [] } };
+    }
+    case 'rollouts': {
+      const own = event.records.filter((record) => record.group === 0);
+      const group = state.group && { ...state.group, trees: own.map((record) => record.tree), records: own };
+      return { ...state, records: event.records, group };
+    }
+    case 'evaluation': {
+      const { stage, set, metrics } = event;
+      const point = { row: state.log.length, stage, set, metrics };
+      return { ...state, evaluations: [...state.evaluations, point], version: state.version + 1 };
+    }
+    case 'dataset': {
+      const others = state.datasets.filter((report) => report.name !== event.report.name);
+      return { ...state, datasets: [event.report, ...others], error: null };
+    }
+    case 'model':
+      return { ...state, model: event.report, error: null };
+    case 'error':
+      return { ...state, error: event.message };
+    case 'notice':
+      return { ...state, notice: event.message };
+    // Files are for the disk, not for the page's memory.
+    case 'checkpoint':
+    case 'autosave':
+    case 'exported':
+      return state;
+    default:
+      return event satisfies never;
+  }
+}
+
+const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
+
+/** Seconds a step of this stage takes, from its last steps; null before the first. */
+export function secondsPerStep(stage: StageProgress): number | null {
+  return stage.recentSeconds.length > 0 ? mean(stage.recentSeconds) : null;
+}
+
+/** Seconds until the stage ends; null where nothing is known. */
+export function stageEta(stage: StageProgress): number | null {
+  const seconds = secondsPerStep(stage);
+  return seconds === null ? null : seconds * (stage.steps - stage.done);
+}
+
+/** Seconds until the run ends. A stage that has not begun is taken to be as fast as the last one of its kind. */
+export function runEta(stages: readonly StageProgress[]): number | null {
+  const known = new Map<string, number>();
+  for (const stage of stages) {
+    const seconds = secondsPerStep(stage);
+    if (seconds !== null) known.set(stage.kind, seconds);
+  }
+  let total = 0;
+  for (const stage of stages) {
+    const left = stage.steps - stage.done;
+    const seconds = secondsPerStep(stage) ?? known.get(stage.kind);
+    if (left > 0 && seconds === undefined) return null;
+    total += left * (seconds ?? 0);
+  }
+  return total;
+}

@@ -1,0 +1,71 @@
+/** The store: thin actions around `reduce`, and events gathered so that the page draws a few times a second. */
+import { create } from 'zustand';
+import { EngineClient } from '../../worker/engine-client.ts';
+import type { Command, EngineEvent, ExportedFile, StartOptions } from '../../worker/protocol.ts';
+import { initialState, reduce, type StudioState } from './studio-state.ts';
+
+/** Events wait this long for others: 50 a second must not mean 50 renders. */
+const GATHER_MS = 80;
+
+export const client = new EngineClient();
+
+export const useStudio = create<StudioState>(() => initialState());
+
+let waiting: EngineEvent[] = [];
+let timer: ReturnType<typeof setTimeout> | null = null;
+
+function flush(): void {
+  timer = null;
+  const events = waiting;
+  waiting = [];
+  useStudio.setState(events.reduce(reduce, useStudio.getState()));
+}
+
+client.subscribe((event) => {
+  // Only the newest picture of the growing group is worth drawing.
+  if (event.type === 'rollout-progress') waiting = waiting.filter(({ type }) => type !== 'rollout-progress');
+  waiting.push(event);
+  if (timer === null) timer = setTimeout(flush, GATHER_MS);
+});
+
+export type BackendChoice = Extract<Command, { type: 'init' }>['backend'];
+
+export interface PublicStartOptions extends Partial<StartOptions> {
+  backend?: BackendChoice;
+}
+
+/** Commands of the page, used by its buttons and by headless runners alike (`window.polypath`). */
+export const commands = {
+  start(recipe: unknown, { backend = 'auto', scale = 1, resume }: PublicStartOptions = {}): void {
+    client.send({ type: 'init', backend });
+    client.send({ type: 'start', recipe, options: { scale, resume } });
+  },
+  pause: () => client.send({ type: 'pause' }),
+  resume: () => client.send({ type: 'resume' }),
+  step: () => client.send({ type: 'step' }),
+  stop: () => client.send({ type: 'stop' }),
+  /** The model folder of the run, when it comes. */
+  export(): Promise<ExportedFile[]> {
+    return new Promise((resolve) => {
+      const end = client.subscribe((event) => {
+        if (event.type === 'exported') resolve(event.files);
+        if (event.type === 'exported' || event.type === 'error') end();
+      });
+      client.send({ type: 'export' });
+    });
+  },
+  drop: (files: File[]) => client.send({ type: 'drop', files }),
+  onEvent: (listener: (event: EngineEvent) => void) => client.subscribe(listener),
+};
+
+export function showError(message: string): void {
+  useStudio.setState({ error: message });
+}
+
+export function clearError(): void {
+  useStudio.setState({ error: null });
+}
+
+export function clearNotice(): void {
+  useStudio.setState({ notice: null });
+}
