@@ -15,7 +15,7 @@ import type {
 import type { Recipe, Stage } from '../engine/train/recipe.ts';
 
 export { METRICS, type MetricName } from '../engine/train/metrics.ts';
-export { helpFor, type Knob } from '../engine/train/recipe.ts';
+export { helpFor, type Knob, parseRecipe } from '../engine/train/recipe.ts';
 export type {
   DatasetReport,
   Recipe,

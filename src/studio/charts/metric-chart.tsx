@@ -46,7 +46,8 @@ const SMOOTHING = 0.9;
 type Row = { x: number } & Record<string, number | null>;
 
 /** Rows for recharts: the raw line, its smoothed one and single points, merged on x. */
-export function chartRows(series: readonly Series[]): Row[] {
+export function chartRows(series: readonly Series[], bands: readonly Band[]): Row[] {
+  const restarts = bands.map((band) => band.from);
   const rows = new Map<number, Row>();
   const put = (x: number, key: string, y: number | null): void => {
     const row = rows.get(x) ?? ({ x } as Row);
@@ -59,13 +60,13 @@ export function chartRows(series: readonly Series[]): Row[] {
       continue;
     }
     for (const { x, y } of thin(values, MOST_POINTS)) put(x, `${name} raw`, y);
-    for (const { x, y } of thin(smooth(values, SMOOTHING), MOST_POINTS)) put(x, name, y);
+    for (const { x, y } of thin(smooth(values, SMOOTHING, restarts), MOST_POINTS)) put(x, name, y);
   }
   return [...rows.values()].sort((a, b) => a.x - b.x);
 }
 
 export function MetricChart({ series, bands, domain, height = 180, width }: MetricChartProps) {
-  const rows = chartRows(series);
+  const rows = chartRows(series, bands);
   const line = (s: Series, raw: boolean) => (
     <Line
       key={raw ? `${s.name} raw` : s.name}

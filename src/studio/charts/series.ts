@@ -9,13 +9,23 @@ export interface Point {
  * Exponential moving average without the bias towards zero at the start (Adam's correction); gaps stay gaps and do not
  * enter the average.
  * @param weight share of the past, 0 (no smoothing) to below 1
+ * @param restarts rows at which the average begins anew: the loss of RL has nothing to do with that of SFT
  */
-export function smooth(values: ArrayLike<number>, weight: number): Float64Array {
+export function smooth(
+  values: ArrayLike<number>,
+  weight: number,
+  restarts: readonly number[] = [],
+): Float64Array {
+  const anew = new Set(restarts);
   const out = new Float64Array(values.length);
   let sum = 0;
   let correction = 0;
   for (let i = 0; i < values.length; i++) {
     const value = values[i];
+    if (anew.has(i)) {
+      sum = 0;
+      correction = 0;
+    }
     if (Number.isNaN(value)) {
       out[i] = Number.NaN;
       continue;

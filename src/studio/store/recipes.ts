@@ -51,7 +51,7 @@ export function fileRecipe(name: string): unknown {
         maxTokens: 384,
       },
     ],
-    evaluation: { sets: [] },
+    evaluation: { sets: [], rollout: { mode: 'sequential', paths: 2, maxTokens: 256 } },
   };
 }
 

@@ -42,7 +42,8 @@ function Branches({ paths, join }: { paths: number; join?: boolean }) {
   );
 }
 
-const ANSWER = /^(.*)(Final Answer:)\s*(.*)$/s;
+/** An answer at the end of a text; what a confused model writes behind the words is no answer. */
+const ANSWER = /^(.*)(Final Answer:)\s*([^\s:<>=,]{1,12})$/s;
 
 function Text({ segment }: { segment: Segment }) {
   const answer = segment.kind === 'trunk' ? ANSWER.exec(segment.text) : null;

@@ -1,4 +1,4 @@
-/** Which metrics share a chart. Colours are Okabe and Ito's. */
+/** Which metrics share a chart. Colours are Okabe and Ito's, lighter ones on dark. */
 import type { MetricName } from '../../../worker/protocol.ts';
 
 export interface ChartLine {
@@ -16,9 +16,9 @@ export interface ChartSpec {
   domain?: readonly [number, number];
 }
 
-const BLUE = '#0072b2';
-const ORANGE = '#d55e00';
-const GREEN = '#009e73';
+const BLUE = 'light-dark(#0072b2, #56b4e9)';
+const ORANGE = 'light-dark(#d55e00, #e69f00)';
+const GREEN = 'light-dark(#009e73, #2fc79a)';
 
 export const CHARTS: readonly ChartSpec[] = [
   {
@@ -58,4 +58,4 @@ export const CHARTS: readonly ChartSpec[] = [
 ];
 
 /** Colours of held-out sets, in order. */
-export const SET_COLORS = [GREEN, ORANGE, '#cc79a7', '#56b4e9'] as const;
+export const SET_COLORS = [GREEN, ORANGE, '#cc79a7', BLUE] as const;

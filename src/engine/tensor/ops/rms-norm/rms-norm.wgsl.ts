@@ -1,23 +1,31 @@
-/** WGSL form of rms-norm and its gradient. One workgroup of 64 threads per row (forward) or run of rows (backward). */
+/** WGSL form of rms-norm and its gradient. One workgroup per row (forward) or run of rows (backward). */
 import type { WgslPass } from '../../op.ts';
 import { f32, flatGrid, groupReduceWgsl, read, u32, type Wgsl, write } from '../../wgsl.ts';
 
-const THREADS = 64;
+/** Threads of a workgroup: short rows (small models, and heads in Qwen3) would leave most of 64 idle. */
+const SHORT_ROW = 128;
+type Threads = 32 | 64;
+const threadsFor = (C: number): Threads => (C <= SHORT_ROW ? 32 : 64);
 
-const forwardBody = /* wgsl */ `${groupReduceWgsl(THREADS)}
-@compute @workgroup_size(${THREADS})
+const forwardBody = (threads: Threads) => /* wgsl */ `${groupReduceWgsl(threads)}
+@compute @workgroup_size(${threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {
   let n = flat_group(group, groups);
   if (n >= u.N) { return; }
   let row = n * C;
   var squares = 0.0;
-  for (var c = t; c < C; c += ${THREADS}u) { squares += x[row + c] * x[row + c]; }
+  for (var c = t; c < C; c += ${threads}u) { squares += x[row + c] * x[row + c]; }
   let scale = 1.0 / sqrt(group_sum(squares, t) / f32(C) + u.eps);
   if (t == 0u) { inv[n] = scale; }
-  for (var c = t; c < C; c += ${THREADS}u) { y[row + c] = x[row + c] * scale * w[c]; }
+  for (var c = t; c < C; c += ${threads}u) { y[row + c] = x[row + c] * scale * w[c]; }
 }
 `;
+
+const FORWARD = {
+  32: { name: 'rms-norm-32', body: forwardBody(32) },
+  64: { name: 'rms-norm-64', body: forwardBody(64) },
+};
 
 /** [x [N, C], w [C]], {eps} → [y [N, C], inv [N]] */
 export const rmsNormWgsl: Wgsl<{ eps: number }> = ([x], _, { eps }) => {
@@ -25,7 +33,7 @@ export const rmsNormWgsl: Wgsl<{ eps: number }> = ([x], _, { eps }) => {
   return {
     passes: [
       {
-        name: 'rms-norm',
+        ...FORWARD[threadsFor(C)],
         constants: { C },
         bindings: [
           read('x', { input: 0 }),
@@ -34,16 +42,15 @@ export const rmsNormWgsl: Wgsl<{ eps: number }> = ([x], _, { eps }) => {
           write('inv', { output: 1 }),
         ],
         uniforms: [u32('N', N), f32('eps', eps)],
-        body: forwardBody,
         workgroups: flatGrid(N),
       },
     ],
   };
 };
 
-// A thread owns the columns t, t + 64, … of its workgroup's rows, so the sums for dw stay in registers.
-const gradBody = /* wgsl */ `${groupReduceWgsl(THREADS)}
-@compute @workgroup_size(${THREADS})
+// A thread owns the columns t, t + threads, … of its workgroup's rows, so the sums for dw stay in registers.
+const gradBody = (threads: Threads) => /* wgsl */ `${groupReduceWgsl(threads)}
+@compute @workgroup_size(${threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   var sums: array<f32, COLUMNS>;
   let first = group.x * u.rows;
@@ -51,11 +58,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var n = first; n < end; n++) {
     let row = n * C;
     var dot = 0.0;
-    for (var c = t; c < C; c += ${THREADS}u) { dot += dy[row + c] * w[c] * x[row + c]; }
+    for (var c = t; c < C; c += ${threads}u) { dot += dy[row + c] * w[c] * x[row + c]; }
     let scale = inv[n];
     let pull = group_sum(dot, t) / f32(C) * scale * scale;
     for (var i = 0u; i < COLUMNS; i++) {
-      let c = t + i * ${THREADS}u;
+      let c = t + i * ${threads}u;
       if (c < C) {
         let d = dy[row + c];
         let v = x[row + c];
@@ -65,14 +72,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
   }
   for (var i = 0u; i < COLUMNS; i++) {
-    let c = t + i * ${THREADS}u;
+    let c = t + i * ${threads}u;
     if (c < C) { parts[group.x * C + c] = sums[i]; }
   }
 }
 `;
 
+const GRAD = {
+  32: { name: 'rms-norm-grad-32', body: gradBody(32) },
+  64: { name: 'rms-norm-grad-64', body: gradBody(64) },
+};
+
 const gradSumBody = /* wgsl */ `
-@compute @workgroup_size(${THREADS})
+@compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   if (id.x >= C) { return; }
   var sum = 0.0;
@@ -87,12 +99,13 @@ const MOST_PARTS = 256;
 /** [dy [N, C], x [N, C], w [C], inv [N]] → [dx [N, C], dw [C]] */
 export const rmsNormGradWgsl: Wgsl<object> = ([, x]) => {
   const [N, C] = x.shape;
+  const threads = threadsFor(C);
   const rows = Math.max(1, Math.ceil(N / MOST_PARTS));
   const parts = Math.ceil(N / rows);
   const passes: WgslPass[] = [
     {
-      name: 'rms-norm-grad',
-      constants: { C, COLUMNS: Math.ceil(C / THREADS) },
+      ...GRAD[threads],
+      constants: { C, COLUMNS: Math.ceil(C / threads) },
       bindings: [
         read('dy', { input: 0 }),
         read('x', { input: 1 }),
@@ -102,7 +115,6 @@ export const rmsNormGradWgsl: Wgsl<object> = ([, x]) => {
         write('parts', { scratch: 0 }),
       ],
       uniforms: [u32('N', N), u32('rows', rows)],
-      body: gradBody,
       workgroups: [parts, 1, 1],
     },
     {
@@ -111,7 +123,7 @@ export const rmsNormGradWgsl: Wgsl<object> = ([, x]) => {
       bindings: [read('parts', { scratch: 0 }), write('dw', { output: 1 })],
       uniforms: [u32('parts', parts)],
       body: gradSumBody,
-      workgroups: [Math.ceil(C / THREADS), 1, 1],
+      workgroups: [Math.ceil(C / 64), 1, 1],
     },
   ];
   return { passes, scratch: [{ shape: [parts, C], dtype: 'float32' }] };

@@ -11,21 +11,19 @@ import {
   write,
 } from '../../wgsl.ts';
 
-const THREADS = 128;
-
-const lossBody = /* wgsl */ `${groupReduceWgsl(THREADS)}
-@compute @workgroup_size(${THREADS})
+const lossBody = (threads: number) => /* wgsl */ `${groupReduceWgsl(threads)}
+@compute @workgroup_size(${threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {
   let n = flat_group(group, groups);
   if (n >= u.N) { return; }
   let row = n * u.V;
   var largest = -3e38;
-  for (var v = t; v < u.V; v += ${THREADS}u) { largest = max(largest, logits[row + v]); }
+  for (var v = t; v < u.V; v += ${threads}u) { largest = max(largest, logits[row + v]); }
   largest = group_max(largest, t);
   var sum = 0.0;
   var weighted = 0.0;
-  for (var v = t; v < u.V; v += ${THREADS}u) {
+  for (var v = t; v < u.V; v += ${threads}u) {
     let shifted = (logits[row + v] - largest) * u.scale;
     let e = exp(shifted);
     sum += e;
@@ -61,13 +59,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
+const SMALL = { name: 'logit-loss-32', body: lossBody(32) };
+const LARGE = { name: 'logit-loss-256', body: lossBody(256) };
+const SMALL_VOCABULARY = 512;
+
 /** [logits [N, V], targets int32 [N]], {temperature} → [logp [N], entropy [N], lse [N]] */
 export const logitLossWgsl: Wgsl<{ temperature: number }> = ([logits], _, { temperature }) => {
   const [N, V] = logits.shape;
   return {
     passes: [
       {
-        name: 'logit-loss',
+        ...(V <= SMALL_VOCABULARY ? SMALL : LARGE),
         constants: {},
         bindings: [
           read('logits', { input: 0 }),
@@ -77,7 +79,6 @@ export const logitLossWgsl: Wgsl<{ temperature: number }> = ([logits], _, { temp
           write('lse', { output: 2 }),
         ],
         uniforms: [u32('N', N), u32('V', V), f32('scale', 1 / temperature)],
-        body: lossBody,
         workgroups: flatGrid(N),
       },
     ],

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { type EngineEvent, parseRecipe } from '../../worker/protocol.ts';
+import { formatDuration, formatNumber } from './format.ts';
+import { MetricLog } from './metric-log.ts';
+import { fileRecipe } from './recipes.ts';
+import { initialState, reduce, runEta, stageEta } from './studio-state.ts';
+
+const started: EngineEvent = {
+  type: 'run-started',
+  recipe: {} as never,
+  stages: [
+    { name: 'a', kind: 'sft', steps: 4 },
+    { name: 'b', kind: 'sft', steps: 10 },
+    { name: 'c', kind: 'grpo', steps: 2 },
+  ],
+  parameters: 7,
+  vocabulary: 3,
+};
+
+const step = (stageIndex: number, n: number, seconds: number): EngineEvent => ({
+  type: 'step',
+  stage: 'abc'[stageIndex],
+  stageIndex,
+  kind: stageIndex < 2 ? 'sft' : 'grpo',
+  step: n,
+  timeSeconds: n,
+  metrics: { loss: 1 / n, step_time: seconds, ...(stageIndex === 2 && { reward: 0.5 }) },
+});
+
+const after = (events: EngineEvent[]) => events.reduce(reduce, initialState());
+
+test('steps fill the log; a metric that only some steps have leaves gaps', () => {
+  const state = after([
+    started,
+    { type: 'stage-started', index: 0 },
+    step(0, 1, 2),
+    step(0, 2, 4),
+    { type: 'stage-started', index: 2 },
+    step(2, 1, 8),
+  ]);
+  expect(Array.from(state.log.column('loss'))).toEqual([1, 0.5, 1]);
+  expect(Array.from(state.log.column('reward'))).toEqual([Number.NaN, Number.NaN, 0.5]);
+  expect(state.stages.map(({ done, firstRow }) => [done, firstRow])).toEqual([
+    [4, 0],
+    [10, -1],
+    [1, 2],
+  ]);
+});
+
+test('remaining time comes from the last steps, and from stages of the same kind', () => {
+  const state = after([started, { type: 'stage-started', index: 0 }, step(0, 1, 2), step(0, 2, 4)]);
+  expect(stageEta(state.stages[0])).toBe(6);
+  expect(runEta(state.stages)).toBeNull(); // nobody knows yet how long a GRPO step takes
+  expect(runEta(state.stages.slice(0, 2))).toBe(6 + 30);
+});
+
+test('a new run begins with an empty log; an error stays until it is closed or a run starts', () => {
+  const state = after([
+    started,
+    { type: 'stage-started', index: 0 },
+    step(0, 1, 2),
+    { type: 'error', message: 'x', fatal: false },
+  ]);
+  expect(state.error).toBe('x');
+  const next = reduce(state, started);
+  expect(next.log.length).toBe(0);
+  expect(next.error).toBeNull();
+});
+
+test('the log grows past its first capacity', () => {
+  const log = new MetricLog();
+  for (let i = 0; i < 1000; i++) log.append({ a: i, ...(i >= 600 && { b: -i }) });
+  expect(log.column('a')[999]).toBe(999);
+  expect(log.column('b')[599]).toBeNaN();
+  expect(log.column('b')[600]).toBe(-600);
+  expect(log.last('b')).toBe(-999);
+});
+
+test('numbers and times are written for people', () => {
+  expect([0, 0.12345, 12345, 1e-5, Number.NaN].map(formatNumber)).toEqual([
+    '0',
+    '0.123',
+    '12,345',
+    '1.0e-5',
+    '–',
+  ]);
+  expect([5, 65, 3700, null].map(formatDuration)).toEqual(['5 s', '1 min 5 s', '1 h 1 min', '–']);
+});
+
+test('the recipe for a dropped file is a valid recipe', () => {
+  const recipe = parseRecipe(fileRecipe('x.jsonl'));
+  expect(recipe.stages[0].data).toEqual({ source: 'dropped', name: 'x.jsonl' });
+});
