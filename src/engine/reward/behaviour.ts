@@ -75,6 +75,7 @@ function hadAnswer(tree: RolloutTree, block: number, task: Pick<Task, 'intermedi
   const earlier = before < 0 ? tree.segments : tree.segments.slice(0, before);
   return earlier.some(
     (segment) =>
-      segment.kind === 'summary' || (segment.kind === 'trunk' && task.intermediateAnswer(segment.text) !== null),
+      segment.kind === 'summary' ||
+      (segment.kind === 'trunk' && task.intermediateAnswer(segment.text) !== null),
   );
 }

@@ -5,7 +5,12 @@
  */
 import type { SpecialIds } from '../tokenizer/tags.ts';
 
-export type Hack = 'empty_path' | 'identical_paths' | 'missing_summary' | 'path_outside_block' | 'nested_block';
+export type Hack =
+  | 'empty_path'
+  | 'identical_paths'
+  | 'missing_summary'
+  | 'path_outside_block'
+  | 'nested_block';
 
 export interface FormatReport {
   /** All tags balance, every block has at least two paths and its summary right behind it. No tags at all is valid. */

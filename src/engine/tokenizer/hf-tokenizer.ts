@@ -5,7 +5,10 @@ import type { Tokenizer } from './tokenizer.ts';
 
 export function loadTokenizer(json: unknown, configJson: unknown): Tokenizer {
   const inner = new HfTokenizer(json as object, (configJson ?? {}) as object);
-  const doc = json as { model: { vocab: Record<string, number> }; added_tokens: { id: number; content: string }[] };
+  const doc = json as {
+    model: { vocab: Record<string, number> };
+    added_tokens: { id: number; content: string }[];
+  };
   const ids = new Map<string, number>(Object.entries(doc.model.vocab));
   for (const { id, content } of doc.added_tokens) ids.set(content, id);
   const names: string[] = [];
@@ -17,7 +20,8 @@ export function loadTokenizer(json: unknown, configJson: unknown): Tokenizer {
     return value ? id(typeof value === 'string' ? value : value.content) : -1;
   };
   const missing = TAGS.filter((tag) => id(tag) < 0);
-  if (missing.length > 0) throw new UserError(`The tokenizer lacks the tags ${missing.join(', ')} as single tokens.`);
+  if (missing.length > 0)
+    throw new UserError(`The tokenizer lacks the tags ${missing.join(', ')} as single tokens.`);
   const special: SpecialIds = {
     pad: named('pad_token'),
     bos: named('bos_token'),

@@ -7,7 +7,8 @@ export interface TokenizerDocuments {
   configJson: unknown;
 }
 
-const SPECIAL = ['<pad>', '<bos>', '<eos>'];
+/** Every vocabulary of ours begins with these. */
+export const SPECIAL_TOKENS = ['<pad>', '<bos>', '<eos>'] as const;
 
 /** Fields that every added token has. */
 export function addedToken(id: number, content: string, special: boolean) {
@@ -19,7 +20,10 @@ export function tokenizerConfig(added: readonly { id: number; content: string; s
   return {
     tokenizer_class: 'PreTrainedTokenizerFast',
     added_tokens_decoder: Object.fromEntries(
-      added.map(({ id, ...rest }) => [String(id), { ...rest, lstrip: false, normalized: false, rstrip: false, single_word: false }]),
+      added.map(({ id, ...rest }) => [
+        String(id),
+        { ...rest, lstrip: false, normalized: false, rstrip: false, single_word: false },
+      ]),
     ),
     bos_token: '<bos>',
     eos_token: '<eos>',
@@ -31,9 +35,11 @@ export function tokenizerConfig(added: readonly { id: number; content: string; s
 
 /** Ids: <pad>, <bos>, <eos>, the six tags, then the task's tokens in their order. */
 export function taskTokenizerDocuments(task: Task): TokenizerDocuments {
-  const words = [...SPECIAL, ...TAGS, ...task.vocabulary];
+  const words = [...SPECIAL_TOKENS, ...TAGS, ...task.vocabulary];
   // Tags are not "special" for transformers, so that decoding with skip_special_tokens still shows them.
-  const added = [...SPECIAL, ...TAGS].map((word, id) => addedToken(id, word, id < SPECIAL.length));
+  const added = [...SPECIAL_TOKENS, ...TAGS].map((word, id) =>
+    addedToken(id, word, id < SPECIAL_TOKENS.length),
+  );
   return {
     json: {
       version: '1.0',
@@ -41,10 +47,19 @@ export function taskTokenizerDocuments(task: Task): TokenizerDocuments {
       padding: null,
       added_tokens: added,
       normalizer: null,
-      pre_tokenizer: { type: 'Split', pattern: { Regex: task.splitPattern }, behavior: 'Isolated', invert: false },
+      pre_tokenizer: {
+        type: 'Split',
+        pattern: { Regex: task.splitPattern },
+        behavior: 'Isolated',
+        invert: false,
+      },
       post_processor: null,
       decoder: { type: 'Fuse' },
-      model: { type: 'WordLevel', vocab: Object.fromEntries(words.map((word, id) => [word, id])), unk_token: '<pad>' },
+      model: {
+        type: 'WordLevel',
+        vocab: Object.fromEntries(words.map((word, id) => [word, id])),
+        unk_token: '<pad>',
+      },
     },
     configJson: tokenizerConfig(added),
   };

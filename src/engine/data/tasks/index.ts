@@ -7,6 +7,7 @@ export const TASKS: Readonly<Record<string, Task>> = { [signedChain.name]: signe
 
 export function taskNamed(name: string): Task {
   const task = Object.hasOwn(TASKS, name) ? TASKS[name] : null;
-  if (!task) throw new UserError(`There is no task "${name}". Built-in tasks: ${Object.keys(TASKS).join(', ')}.`);
+  if (!task)
+    throw new UserError(`There is no task "${name}". Built-in tasks: ${Object.keys(TASKS).join(', ')}.`);
   return task;
 }

@@ -38,7 +38,8 @@ function drawTerms(rng: Rng, { terms, bigShare }: ProblemKnobs): Term[] {
 const signed = ({ sign, value }: Term): string => `${sign > 0 ? '+' : '-'}${value}`;
 const promptOf = (terms: readonly Term[], parallel: boolean): string =>
   terms.map(signed).join('') + (parallel ? '!' : '?');
-const sumOf = (terms: readonly Term[]): number => mod(terms.reduce((sum, { sign, value }) => sum + sign * value, 0));
+const sumOf = (terms: readonly Term[]): number =>
+  mod(terms.reduce((sum, { sign, value }) => sum + sign * value, 0));
 
 /** One derivation by the noisy teacher. */
 function derive(rng: Rng, terms: readonly Term[], knobs: DocumentKnobs): { text: string; value: number } {

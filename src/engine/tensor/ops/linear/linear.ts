@@ -9,6 +9,7 @@
 import { defineOp } from '../../op.ts';
 import { type Tensor, tf } from '../../tfjs.ts';
 import { linearInputGradReference, linearReference, linearWeightGradReference } from './linear.reference.ts';
+import { linearInputGradWgsl, linearWeightGradWgsl, linearWgsl } from './linear.wgsl.ts';
 
 /** [dy [N, O], w [O, I]] → [dx [N, I]] */
 export const linearInputGradOp = defineOp<object>({
@@ -16,7 +17,7 @@ export const linearInputGradOp = defineOp<object>({
   outputs: ([dy, w]) => [{ shape: [dy.shape[0], w.shape[1]], dtype: 'float32' }],
   reference: (inputs, outputs, _, shapes) => linearInputGradReference(inputs, outputs, shapes[1][1]),
   composedWasm: ([dy, w]) => [tf.matMul(dy as tf.Tensor2D, tf.mul(w, 1) as tf.Tensor2D)],
-  composedWebgpu: ([dy, w]) => [tf.matMul(dy as tf.Tensor2D, w as tf.Tensor2D)],
+  wgsl: linearInputGradWgsl,
 });
 
 /** [dy [N, O], x [N, I]] → [dw [O, I]] */
@@ -31,7 +32,7 @@ export const linearWeightGradOp = defineOp<object>({
       ? tf.matMul(tf.transpose(dy) as tf.Tensor2D, x as tf.Tensor2D)
       : tf.transpose(tf.matMul(tf.transpose(x) as tf.Tensor2D, dy as tf.Tensor2D)),
   ],
-  composedWebgpu: ([dy, x]) => [tf.matMul(dy as tf.Tensor2D, x as tf.Tensor2D, true, false)],
+  wgsl: linearWeightGradWgsl,
 });
 
 /** [x [N, I], w [O, I], b [O] (optional)] → [y [N, O]] */
@@ -43,10 +44,7 @@ export const linearOp = defineOp<object>({
     const y = tf.matMul(x as tf.Tensor2D, tf.transpose(w) as tf.Tensor2D);
     return [b ? tf.add(y, b) : y];
   },
-  composedWebgpu: ([x, w, b]) => {
-    const y = tf.matMul(x as tf.Tensor2D, w as tf.Tensor2D, false, true);
-    return [b ? tf.add(y, b) : y];
-  },
+  wgsl: linearWgsl,
   gradient: ([dy], [x, w, b]) => [
     () => linearInputGradOp([dy, w], {})[0],
     () => linearWeightGradOp([dy, x], {})[0],
