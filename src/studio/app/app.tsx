@@ -150,7 +150,6 @@ function Page() {
                     {name} · {parameters.toLocaleString('en')} parameters
                   </Text>
                   <StageList />
-                  <DataPanel />
                 </Stack>
               </Grid.Col>
               <Grid.Col span={{ base: 12, md: 9 }}>
@@ -158,6 +157,7 @@ function Page() {
                   <CurrentGroup />
                   <Curves />
                   <LastRollouts />
+                  <DataPanel />
                 </Stack>
               </Grid.Col>
             </Grid>

@@ -3,10 +3,16 @@ import { Button, FileButton, Group, NumberInput, Select, Stack, Text } from '@ma
 import { downloadZip } from 'client-zip';
 import { useEffect, useState } from 'react';
 import { loadRecipe, type OfferedRecipe, offeredRecipes, readRecipeFile } from '../../store/recipes.ts';
-import { commands, showError, useStudio } from '../../store/studio-store.ts';
+import { type BackendChoice, commands, showError, useStudio } from '../../store/studio-store.ts';
 
 /** The recipe that a person opened from a file. */
 const OPENED = 'opened';
+
+const COMPUTE = [
+  { value: 'auto', label: 'Automatic' },
+  { value: 'webgpu', label: 'WebGPU' },
+  { value: 'wasm', label: 'Processor' },
+] as const;
 
 async function exportModel(name: string): Promise<void> {
   const files = await commands.export();
@@ -27,6 +33,7 @@ export function RunBar() {
   const [chosen, setChosen] = useState<string | null>(null);
   const [opened, setOpened] = useState<{ name: string; recipe: unknown } | null>(null);
   const [scale, setScale] = useState<number | string>(1);
+  const [backend, setBackend] = useState<BackendChoice>('auto');
 
   useEffect(() => {
     offeredRecipes().then(
@@ -42,7 +49,7 @@ export function RunBar() {
   const start = async () => {
     try {
       const recipe = chosen === OPENED ? opened?.recipe : await loadRecipe(chosen ?? '');
-      commands.start(recipe, { scale: Number(scale) || 1 });
+      commands.start(recipe, { scale: Number(scale) || 1, backend });
     } catch (error) {
       showError((error as Error).message);
     }
@@ -86,6 +93,15 @@ export function RunBar() {
             </Button>
           )}
         </FileButton>
+        <Select
+          label="Compute"
+          data={COMPUTE}
+          value={backend}
+          onChange={(value) => setBackend(value ?? 'auto')}
+          allowDeselect={false}
+          disabled={busy}
+          w={130}
+        />
         <NumberInput
           label="Scale"
           aria-description="Multiplies the steps of every stage"
