@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { signedChain } from '../data/tasks/signed-chain.ts';
+import type { Rollout } from '../rollout/row.ts';
+import { structureOf } from '../rollout/tree.ts';
+import { loadTokenizer } from '../tokenizer/hf-tokenizer.ts';
+import { taskTokenizerDocuments } from '../tokenizer/task-tokenizer.ts';
+import { judge, rolloutMetrics, rolloutRecord } from './judge.ts';
+
+const { json, configJson } = taskTokenizerDocuments(signedChain);
+const tokenizer = loadTokenizer(json, configJson);
+const context = { tokenizer, task: signedChain };
+const problem = { prompt: '+1+2!', answer: '3', difficulty: 'easy' };
+
+/** A finished rollout with the given response text. */
+function rolloutOf(text: string, over: Partial<Rollout> = {}): Rollout {
+  const prompt = [tokenizer.special.bos, ...tokenizer.encode(problem.prompt)];
+  const tokens = Int32Array.from([...prompt, ...tokenizer.encode(text), tokenizer.special.eos]);
+  const { positions, branches, blocks } = structureOf(tokens, prompt.length, tokenizer.special);
+  const critical = positions[tokens.length - 1] - prompt.length + 1;
+  return {
+    tokens,
+    positions,
+    branches,
+    sampled: new Uint8Array(tokens.length),
+    logp: new Float32Array(tokens.length),
+    promptLength: prompt.length,
+    truncated: false,
+    blocks,
+    critical,
+    ...over,
+  };
+}
+
+const EARLY =
+  '<Parallel><Path>+1=1+2=3</Path><Path>+1=1+2=5</Path></Parallel><Summary>3,5>3</Summary>Final Answer:3';
+const LATE =
+  '+1=1+2=3<Parallel><Path>+1=1+2=3</Path><Path>+1=1+2=3</Path></Parallel><Summary>3,3,3>3</Summary>Final Answer:3';
+const PLAIN = '+1=1+2=4Final Answer:4';
+const easy = { kind: 'easy' } as const;
+
+test('an early fork explores, a late one verifies', () => {
+  const early = judge(rolloutOf(EARLY), problem, context, easy, 1);
+  expect(early).toMatchObject({ answer: '3', correct: true, reward: 1, parts: { easy: 1 } });
+  // 30 response tokens with <eos>; the fork is the first of them
+  expect(early.behaviour).toMatchObject({
+    blocks: 1,
+    relativePosition: 0,
+    late: false,
+    pathAgreement: 0,
+    pathAccuracy: 0.5,
+    verification: 0,
+  });
+  const late = judge(rolloutOf(LATE), problem, context, easy, 1);
+  expect(late.behaviour).toMatchObject({ late: true, pathAgreement: 1, pathAccuracy: 1, verification: 1 });
+  expect(late.behaviour.firstRelativePosition).toBeCloseTo(8 / late.behaviour.length, 12);
+});
+
+test('a response that its budget cut has no answer; one without a fork has no behaviour', () => {
+  expect(judge(rolloutOf(EARLY, { truncated: true }), problem, context, easy, 1)).toMatchObject({
+    answer: null,
+    correct: false,
+    reward: -1,
+  });
+  const plain = judge(rolloutOf(PLAIN), problem, context, easy, 1);
+  expect(plain).toMatchObject({ answer: '4', correct: false });
+  expect(plain.behaviour).toMatchObject({ blocks: 0, relativePosition: null, pathAgreement: null });
+});
+
+test('metrics are means over those rollouts that have a value', () => {
+  const rollouts = [EARLY, LATE, PLAIN, PLAIN].map((text) => rolloutOf(text));
+  const judged = rollouts.map((rollout) => judge(rollout, problem, context, easy, 1));
+  const metrics = rolloutMetrics(judged, rollouts, easy);
+  expect(metrics).toMatchObject({
+    reward: 0,
+    accuracy: 0.5,
+    'rewards/easy/mean': 0,
+    'parallel/ratio': 0.5,
+    'parallel/blocks': 0.5,
+    'parallel/valid_ratio': 1,
+    'parallel/late_share': 0.5,
+    'parallel/path_agreement': 0.5,
+    'parallel/path_accuracy': 0.75,
+    'parallel/verification_share': 0.5,
+    'parallel/exploration_share': 0.5,
+    'completions/clipped_ratio': 0,
+  });
+  expect(metrics.reward_std).toBeCloseTo(Math.sqrt(4 / 3), 12);
+  const lengths = rollouts.map(({ tokens, promptLength }) => tokens.length - promptLength);
+  expect(metrics['tokens/total']).toBeCloseTo(lengths.reduce((a, b) => a + b, 0) / 4, 12);
+  expect(metrics['tokens/saved']).toBeGreaterThan(0);
+  // Nothing to say about forks where nobody forked
+  const plain = rolloutMetrics([judged[2]], [rollouts[2]], easy);
+  expect(plain).not.toHaveProperty('parallel/late_share');
+});
+
+test('a log line holds text, tree, answer and what it was paid', () => {
+  const judged = judge(rolloutOf(EARLY), problem, context, easy, 1);
+  const record = rolloutRecord(judged, { stage: 's', step: 2, group: 3, sample: 4, advantage: 0.5 });
+  expect(record).toMatchObject({
+    stage: 's',
+    step: 2,
+    group: 3,
+    sample: 4,
+    prompt: '+1+2!',
+    text: EARLY,
+    answer: '3',
+    gold: '3',
+    rewards: { easy: 1 },
+    reward: 1,
+    advantage: 0.5,
+    tree: { blocks: [{ paths: ['+1=1+2=3', '+1=1+2=5'], summary: '3,5>3' }] },
+  });
+});
