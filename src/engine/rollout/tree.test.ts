@@ -146,11 +146,34 @@ describe('treeOf', () => {
   test.each([
     [1, ['trunk open']],
     [4, ['trunk', 'path open']],
-    [8, ['trunk', 'path open', 'path open']],
+    [8, ['trunk', 'path', 'path open']],
     [12, ['trunk', 'path', 'path', 'summary open']],
   ])('a rollout that grows, after %i tokens', (count, expected) => {
     const { segments } = treeOf([1, ...response.slice(0, count)], 1, IDS, decode, true);
     expect(segments.map(({ kind, open }) => (open ? `${kind} open` : kind))).toEqual(expected);
+  });
+
+  test('paths that grow side by side are told apart by their branch codes', () => {
+    const tokens = [1, WORD, IDS.parallel, IDS.path, 10, 10, IDS.path, 11];
+    const codes = [0, 0, 0, 17, 17, 17, 18, 18];
+    const { segments, blocks } = treeOf(tokens, 1, IDS, decode, true, codes);
+    expect(segments.map(({ kind, path, text, open }) => [kind, path, text, open])).toEqual([
+      ['trunk', 0, 'm', false],
+      ['path', 1, 'kk', true],
+      ['path', 2, 'l', true],
+    ]);
+    expect(blocks).toEqual([{ paths: ['kk', 'l'], summary: null }]);
+    // A <Path> that a confused model writes into its path is a word of it.
+    expect(
+      treeOf(
+        tokens,
+        1,
+        IDS,
+        decode,
+        true,
+        codes.map((c) => c && 17),
+      ).segments,
+    ).toHaveLength(2);
   });
 
   test('the six tags never show up in a text of their own place', () => {

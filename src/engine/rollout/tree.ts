@@ -104,13 +104,17 @@ export function visible(branches: ArrayLike<number>, i: number, j: number): bool
   return j <= i && !(sameBlock && branches[i] !== branches[j]);
 }
 
-/** The tree of a response; `open` says that it is still being written. */
+/**
+ * The tree of a response; `open` says that it is still being written. Paths that grow side by side have no </Path>
+ * between them yet: there, `branches` (the rollout's own codes, in the order of the tokens) tell them apart.
+ */
 export function treeOf(
   tokens: ArrayLike<number>,
   promptLength: number,
   ids: SpecialIds,
   decode: (ids: number[]) => string,
   open = false,
+  branches?: ArrayLike<number>,
 ): RolloutTree {
   const segments: Segment[] = [];
   const blocks: RolloutTree['blocks'] = [];
@@ -146,6 +150,10 @@ export function treeOf(
       blocks.push({ paths: [], summary: null });
       inBlock = true;
       path = 0;
+    } else if (token === ids.path && kind === 'path' && branches && branches[t] !== branches[t - 1]) {
+      finish(true);
+      kind = 'path';
+      path++;
     } else if (token === ids.path && inBlock && kind === 'trunk') {
       current = [];
       kind = 'path';
@@ -166,16 +174,5 @@ export function treeOf(
     else current.push(token);
   }
   finish(open);
-  if (open) markOpenPaths(segments, tokens, ids);
   return { segments, blocks };
-}
-
-/** In a growing rollout several paths of the last block may be unfinished; only the last segment was marked. */
-function markOpenPaths(segments: Segment[], tokens: ArrayLike<number>, ids: SpecialIds): void {
-  const last = segments[segments.length - 1];
-  if (last) last.open = true;
-  const array = Array.from(tokens);
-  if (array.lastIndexOf(ids.parallelEnd) > array.lastIndexOf(ids.parallel)) return;
-  for (const segment of segments)
-    if (segment.kind === 'path' && segment.block === last?.block) segment.open = true;
 }

@@ -258,8 +258,11 @@ async function* grpoEvents(
 }
 
 function growingTree(row: Row, tokenizer: Tokenizer): RolloutTree {
-  const tokens = Array.from(textOrder(row.branches), (slot) => row.tokens[slot]);
-  return treeOf(tokens, row.prompt.length, tokenizer.special, (ids) => tokenizer.decode(ids), !row.done);
+  const order = textOrder(row.branches);
+  const tokens = Array.from(order, (slot) => row.tokens[slot]);
+  const branches = Array.from(order, (slot) => row.branches[slot]);
+  const decode = (ids: number[]) => tokenizer.decode(ids);
+  return treeOf(tokens, row.prompt.length, tokenizer.special, decode, !row.done, branches);
 }
 
 interface EvaluateAllContext {
