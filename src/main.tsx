@@ -1,13 +1,15 @@
 import { createRoot } from 'react-dom/client';
 import { App } from './studio/app/app.tsx';
-import { commands } from './studio/store/studio-store.ts';
+import { client, commands, useStudio } from './studio/store/studio-store.ts';
+
+const polypath = { ...commands, client, store: useStudio };
 
 declare global {
   interface Window {
     /** The page's public commands: what its buttons do, for headless runners. */
-    polypath: typeof commands;
+    polypath: typeof polypath;
   }
 }
 
-window.polypath = commands;
+window.polypath = polypath;
 createRoot(document.getElementById('root')!).render(<App />);

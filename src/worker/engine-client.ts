@@ -5,11 +5,19 @@ type Listener = (event: EngineEvent) => void;
 
 export class EngineClient {
   private readonly listeners = new Set<Listener>();
-  private worker: Worker | null = null;
+  private worker: Worker | null;
+
+  /** @param worker one of the caller's own (tests) */
+  constructor(worker: Worker | null = null) {
+    this.worker = worker && this.listenTo(worker);
+  }
 
   /** The worker starts with the first command, so that the page is drawn before the engine loads. */
   private start(): Worker {
-    const worker = new Worker(new URL('./engine.worker.ts', import.meta.url), { type: 'module' });
+    return this.listenTo(new Worker(new URL('./engine.worker.ts', import.meta.url), { type: 'module' }));
+  }
+
+  private listenTo(worker: Worker): Worker {
     worker.onmessage = (message: MessageEvent<EngineEvent>) => this.emit(message.data);
     worker.onerror = (event) => {
       event.preventDefault();

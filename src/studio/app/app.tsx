@@ -3,15 +3,11 @@ import {
   ActionIcon,
   Alert,
   Badge,
-  Box,
   Container,
-  Grid,
-  Group,
   MantineProvider,
   Stack,
   Text,
   Title,
-  useComputedColorScheme,
   useMantineColorScheme,
 } from '@mantine/core';
 import { Notifications, notifications } from '@mantine/notifications';
@@ -24,8 +20,9 @@ import { CurrentGroup, LastRollouts } from '../features/rollouts/rollouts.tsx';
 import { RunBar } from '../features/run-bar/run-bar.tsx';
 import { StageList } from '../features/stages/stage-list.tsx';
 import { Welcome } from '../features/welcome/welcome.tsx';
-import { clearError, clearNotice, useStudio } from '../store/studio-store.ts';
+import { clearErrors, clearNotices, useStudio } from '../store/studio-store.ts';
 import { theme } from './theme.ts';
+import './app.css';
 
 const STATE_WORDS = {
   idle: 'ready',
@@ -37,19 +34,40 @@ const STATE_WORDS = {
   failed: 'failed',
 } as const;
 
+const SCHEMES = ['auto', 'light', 'dark'] as const;
+const SCHEME_NAMES = { auto: 'system', light: 'light', dark: 'dark' } as const;
+/** Sun, moon, and half of each for the system's choice. */
+const SCHEME_ICONS = {
+  auto: 'M8 2a6 6 0 0 0 0 12z',
+  light:
+    'M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6z M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M3 13l1-1M12 4l1-1',
+  dark: 'M13.5 10A6 6 0 0 1 6 2.5a6 6 0 1 0 7.5 7.5z',
+} as const;
+
 function SchemeSwitch() {
-  const { setColorScheme } = useMantineColorScheme();
-  const scheme = useComputedColorScheme('light');
-  const other = scheme === 'dark' ? 'light' : 'dark';
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const next = SCHEMES[(SCHEMES.indexOf(colorScheme) + 1) % SCHEMES.length];
+  const label = `Theme: ${SCHEME_NAMES[colorScheme]}. Change to ${SCHEME_NAMES[next]}`;
   return (
     <ActionIcon
       variant="subtle"
       color="gray"
       size="lg"
-      aria-label={`Use the ${other} theme`}
-      onClick={() => setColorScheme(other)}
+      aria-label={label}
+      title={label}
+      onClick={() => setColorScheme(next)}
     >
-      {scheme === 'dark' ? '☀' : '☾'}
+      <svg width="18" height="18" viewBox="0 0 16 16" strokeLinecap="round" aria-hidden="true">
+        {colorScheme === 'auto' && (
+          <circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" strokeWidth="1.4" />
+        )}
+        <path
+          d={SCHEME_ICONS[colorScheme]}
+          fill={colorScheme === 'auto' ? 'currentColor' : 'none'}
+          stroke="currentColor"
+          strokeWidth="1.4"
+        />
+      </svg>
     </ActionIcon>
   );
 }
@@ -58,22 +76,21 @@ function Header() {
   const device = useStudio((state) => state.device);
   const run = useStudio((state) => state.run);
   return (
-    <Group component="header" justify="space-between" align="flex-start" wrap="wrap" gap="sm">
-      <Group gap="sm" wrap="nowrap" align="center">
-        <img src="./icon.svg" width="36" height="36" alt="" />
-        <div>
-          <Title order={1} size="h3">
-            Polypath
-          </Title>
-          <Text size="sm" c="dimmed">
-            Teach a small language model to think in parallel, in your browser
-          </Text>
-        </div>
-      </Group>
-      <Group gap="xs">
+    <header className="header">
+      <img src="./icon.svg" width="40" height="40" alt="" />
+      <div className="header-name">
+        <Title order={1} size="h3">
+          Polypath
+        </Title>
+        <Text size="sm" c="dimmed">
+          Teach a small language model to think in parallel, in your browser
+        </Text>
+      </div>
+      <div className="header-state">
         <Badge
           data-testid="state"
           variant="light"
+          role="status"
           aria-live="polite"
           tt="none"
           size="lg"
@@ -92,34 +109,44 @@ function Header() {
             {device.backend} · {device.name}
           </Badge>
         )}
-        <SchemeSwitch />
-      </Group>
-    </Group>
+      </div>
+      <SchemeSwitch />
+    </header>
   );
 }
 
+/** Before the first start nobody has asked for an adapter, but a browser that knows no WebGPU can be told at once. */
+const noWebGpu =
+  typeof navigator !== 'undefined' && !('gpu' in navigator)
+    ? 'No WebGPU here, so training will run on the processor, slowly. Current Chrome, Edge, Safari and Firefox have it, on https:// pages and on localhost.'
+    : null;
+
 function Messages() {
-  const error = useStudio((state) => state.error);
-  const notice = useStudio((state) => state.notice);
-  const device = useStudio((state) => state.device?.notice ?? null);
+  const errors = useStudio((state) => state.errors);
+  const notices = useStudio((state) => state.notices);
+  const device = useStudio((state) => (state.device ? state.device.notice : noWebGpu));
   useEffect(() => {
-    if (!notice) return;
-    notifications.show({ message: notice });
-    clearNotice();
-  }, [notice]);
+    if (notices.length === 0) return;
+    for (const message of notices) notifications.show({ message });
+    clearNotices();
+  }, [notices]);
   return (
     <>
-      {error && (
+      {errors.length > 0 && (
         <Alert
           data-testid="error"
           color="red"
           variant="light"
           role="alert"
           withCloseButton
-          onClose={clearError}
+          onClose={clearErrors}
           closeButtonLabel="Close"
         >
-          {error}
+          <Stack gap={6} className="error-list">
+            {errors.map((error) => (
+              <div key={error}>{error}</div>
+            ))}
+          </Stack>
         </Alert>
       )}
       {device && (
@@ -141,33 +168,27 @@ function Page() {
         <Header />
         <RunBar />
         <Messages />
-        <Box component="main">
-          {started ? (
-            <Grid gap="md">
-              <Grid.Col span={{ base: 12, md: 3 }}>
-                <Stack gap="md">
-                  <Text size="sm" c="dimmed">
-                    {name} · {parameters.toLocaleString('en')} parameters
-                  </Text>
-                  <StageList />
-                </Stack>
-              </Grid.Col>
-              <Grid.Col span={{ base: 12, md: 9 }}>
-                <Stack gap="md">
-                  <CurrentGroup />
-                  <Curves />
-                  <LastRollouts />
-                  <DataPanel />
-                </Stack>
-              </Grid.Col>
-            </Grid>
-          ) : (
-            <Stack gap="md">
-              <Welcome />
+        {started ? (
+          <main className="columns">
+            <div className="column-stages">
+              <Text size="sm" c="dimmed" mb="xs">
+                {name} · {parameters.toLocaleString('en')} parameters
+              </Text>
+              <StageList />
+            </div>
+            <div className="column-live">
+              <CurrentGroup />
+              <Curves />
+              <LastRollouts />
               <DataPanel />
-            </Stack>
-          )}
-        </Box>
+            </div>
+          </main>
+        ) : (
+          <Stack gap="md" component="main">
+            <Welcome />
+            <DataPanel />
+          </Stack>
+        )}
       </Stack>
       <DropVeil />
     </Container>

@@ -2,7 +2,8 @@
 import { act } from 'react';
 import { createRoot } from 'react-dom/client';
 import { expect, test } from 'vitest';
-import { chartRows, MetricChart } from './metric-chart.tsx';
+import { chartRows } from './chart-rows.ts';
+import { MetricChart } from './metric-chart.tsx';
 
 (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
 

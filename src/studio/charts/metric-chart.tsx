@@ -9,26 +9,9 @@ import {
   XAxis,
   YAxis,
 } from 'recharts';
-import { formatNumber } from '../store/format.ts';
-import { smooth, thin } from './series.ts';
-
-export interface Series {
-  name: string;
-  /** One value a step; NaN is a gap. */
-  values: ArrayLike<number>;
-  /** CSS colour; lines differ in dashes too, for eyes that do not tell colours apart. */
-  color: string;
-  dash?: string;
-  /** Single points (held-out evaluations) instead of a line: [row, value]. */
-  points?: readonly (readonly [number, number])[];
-}
-
-/** A stretch of steps, drawn as a band behind the lines. */
-export interface Band {
-  name: string;
-  from: number;
-  to: number;
-}
+import { formatCount, formatNumber, formatTick } from '../store/format.ts';
+import { axisOf, stepTicks } from './axis.ts';
+import { type Band, chartRows, extentOf, placeOf, type Row, type Series } from './chart-rows.ts';
 
 export interface MetricChartProps {
   series: readonly Series[];
@@ -40,49 +23,54 @@ export interface MetricChartProps {
   width?: number;
 }
 
-const MOST_POINTS = 400;
-const SMOOTHING = 0.9;
+/** A band narrower than this share of the chart has no room for its name. */
+const NAMED_SHARE = 0.14;
 
-type Row = { x: number } & Record<string, number | null>;
+const tick = { fontSize: 11, fill: 'currentColor', opacity: 0.6 };
+const tooltipStyle = {
+  background: 'var(--mantine-color-body)',
+  border: '1px solid var(--mantine-color-default-border)',
+  borderRadius: 8,
+  fontSize: 12,
+};
 
-/** Rows for recharts: the raw line, its smoothed one and single points, merged on x. */
-export function chartRows(series: readonly Series[], bands: readonly Band[]): Row[] {
-  const restarts = bands.map((band) => band.from);
-  const rows = new Map<number, Row>();
-  const put = (x: number, key: string, y: number | null): void => {
-    const row = rows.get(x) ?? ({ x } as Row);
-    row[key] = y;
-    rows.set(x, row);
-  };
-  for (const { name, values, points } of series) {
-    if (points) {
-      for (const [x, y] of points) put(x, name, y);
-      continue;
-    }
-    for (const { x, y } of thin(values, MOST_POINTS)) put(x, `${name} raw`, y);
-    for (const { x, y } of thin(smooth(values, SMOOTHING, restarts), MOST_POINTS)) put(x, name, y);
-  }
-  return [...rows.values()].sort((a, b) => a.x - b.x);
+/** Both the trend and what this very step gave: a smoothed number alone would pass for a measured one. */
+function told(value: unknown, name: unknown, row: Row | undefined): string {
+  const raw = row?.[`${name} raw`];
+  return typeof raw === 'number'
+    ? `${formatNumber(Number(value))} (this step ${formatNumber(raw)})`
+    : formatNumber(Number(value));
 }
 
-export function MetricChart({ series, bands, domain, height = 180, width }: MetricChartProps) {
-  const rows = chartRows(series, bands);
-  const line = (s: Series, raw: boolean) => (
+function line(s: Series, raw: boolean) {
+  const key = raw ? `${s.name} raw` : s.name;
+  return (
     <Line
-      key={raw ? `${s.name} raw` : s.name}
-      dataKey={raw ? `${s.name} raw` : s.name}
-      name={raw ? `${s.name} (each step)` : s.name}
+      key={key}
+      dataKey={key}
+      name={key}
       stroke={s.color}
-      strokeOpacity={raw ? 0.25 : 1}
+      strokeOpacity={raw ? 0.22 : 1}
       strokeWidth={raw ? 1 : 2}
       strokeDasharray={raw ? undefined : s.dash}
+      // A value alone between two gaps is a stroke of no length: round ends make it a visible dot.
+      strokeLinecap="round"
       dot={s.points ? { r: 3.5, fill: s.color, strokeWidth: 0 } : false}
-      connectNulls={!raw}
+      connectNulls={s.points !== undefined}
       isAnimationActive={false}
       legendType="none"
       tooltipType={raw ? 'none' : undefined}
     />
   );
+}
+
+export function MetricChart({ series, bands, domain, height = 180, width }: MetricChartProps) {
+  const rows = chartRows(series, bands);
+  const first = rows[0]?.x ?? 0;
+  const last = rows[rows.length - 1]?.x ?? 0;
+  const extent = domain ?? extentOf(rows) ?? [0, 1];
+  const axis = axisOf(extent[0], extent[1]);
+  const shown = bands.filter((band) => band.to >= first);
   const chart = (
     <LineChart
       data={rows}
@@ -91,44 +79,56 @@ export function MetricChart({ series, bands, domain, height = 180, width }: Metr
       height={width ? height : undefined}
     >
       <CartesianGrid stroke="currentColor" strokeOpacity={0.08} vertical={false} />
-      {bands.map((band, i) => (
-        <ReferenceArea
-          key={band.name}
-          x1={band.from}
-          x2={band.to}
-          fill="currentColor"
-          fillOpacity={i % 2 === 0 ? 0.035 : 0}
-          ifOverflow="hidden"
-        />
-      ))}
+      {shown.map((band, i) => {
+        const from = Math.max(band.from, first);
+        const to = Math.min(band.to + 1, last);
+        return (
+          <ReferenceArea
+            key={band.name}
+            x1={from}
+            x2={to}
+            fill="currentColor"
+            fillOpacity={i % 2 === 0 ? 0.035 : 0}
+            ifOverflow="hidden"
+            label={
+              to - from >= NAMED_SHARE * (last - first)
+                ? {
+                    value: band.name,
+                    position: 'insideTopLeft',
+                    fontSize: 10,
+                    fill: 'currentColor',
+                    opacity: 0.5,
+                  }
+                : undefined
+            }
+          />
+        );
+      })}
       <XAxis
         dataKey="x"
         type="number"
         domain={['dataMin', 'dataMax']}
-        tick={{ fontSize: 11, fill: 'currentColor', opacity: 0.6 }}
+        tick={tick}
         tickLine={false}
         axisLine={false}
-        allowDecimals={false}
-        tickFormatter={(x: number) => String(x + 1)}
+        ticks={stepTicks(first, last)}
+        tickFormatter={(x: number) => formatCount(x + 1)}
       />
       <YAxis
-        domain={domain ? [...domain] : ['auto', 'auto']}
+        domain={axis.domain}
+        ticks={axis.ticks}
+        interval={0}
         width={44}
-        tick={{ fontSize: 11, fill: 'currentColor', opacity: 0.6 }}
+        tick={tick}
         tickLine={false}
         axisLine={false}
-        tickFormatter={formatNumber}
+        tickFormatter={formatTick}
         allowDataOverflow={false}
       />
       <Tooltip
-        labelFormatter={(x) => `step ${Number(x) + 1}`}
-        formatter={(value) => formatNumber(Number(value))}
-        contentStyle={{
-          background: 'var(--mantine-color-body)',
-          border: '1px solid var(--mantine-color-default-border)',
-          borderRadius: 8,
-          fontSize: 12,
-        }}
+        labelFormatter={(x) => placeOf(Number(x), bands)}
+        formatter={(value, name, item) => told(value, name, item?.payload as Row | undefined)}
+        contentStyle={tooltipStyle}
         isAnimationActive={false}
       />
       {series.filter((s) => !s.points).map((s) => line(s, true))}

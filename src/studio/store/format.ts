@@ -1,13 +1,25 @@
 /** How numbers and times are written on the page. */
 
+// Made once: toLocaleString makes a formatter for every number, which shows on axes.
+const grouped = new Intl.NumberFormat('en');
+
+/** "12,345" */
+export const formatCount = (value: number): string => grouped.format(value);
+
 /** 3 significant digits where they say something; – for a gap. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return '–';
   const size = Math.abs(value);
   if (size === 0) return '0';
   if (size >= 1e5 || size < 1e-3) return value.toExponential(1);
-  if (size >= 100) return Math.round(value).toLocaleString('en');
+  if (size >= 100) return formatCount(Math.round(value));
   return String(Number(value.toPrecision(3)));
+}
+
+/** For the ticks of an axis, which have little room: "50k". */
+export function formatTick(value: number): string {
+  if (Math.abs(value) >= 1e6) return `${value / 1e6}M`;
+  return Math.abs(value) >= 1e4 ? `${value / 1000}k` : formatNumber(value);
 }
 
 /** "42 s", "3 min 10 s", "1 h 5 min". */

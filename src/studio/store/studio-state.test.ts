@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type EngineEvent, parseRecipe } from '../../worker/protocol.ts';
-import { formatDuration, formatNumber } from './format.ts';
+import { formatDuration, formatNumber, formatTick } from './format.ts';
 import { MetricLog } from './metric-log.ts';
 import { fileRecipe } from './recipes.ts';
 import { initialState, reduce, runEta, stageEta } from './studio-state.ts';
@@ -49,9 +49,11 @@ test('steps fill the log; a metric that only some steps have leaves gaps', () =>
 
 test('remaining time comes from the last steps, and from stages of the same kind', () => {
   const state = after([started, { type: 'stage-started', index: 0 }, step(0, 1, 2), step(0, 2, 4)]);
-  expect(stageEta(state.stages[0])).toBe(6);
-  expect(runEta(state.stages)).toBeNull(); // nobody knows yet how long a GRPO step takes
-  expect(runEta(state.stages.slice(0, 2))).toBe(6 + 30);
+  expect(stageEta(state.stages[0], state.stages)).toBe(6);
+  expect(stageEta(state.stages[2], state.stages)).toBeNull(); // nobody knows yet how long a GRPO step takes
+  expect(runEta(state.stages)).toEqual({ seconds: 36, whole: false });
+  expect(runEta(after([started]).stages)).toBeNull();
+  expect(runEta(state.stages.slice(0, 2))).toEqual({ seconds: 6 + 30, whole: true });
 });
 
 test('a new run begins with an empty log; an error stays until it is closed or a run starts', () => {
@@ -61,10 +63,35 @@ test('a new run begins with an empty log; an error stays until it is closed or a
     step(0, 1, 2),
     { type: 'error', message: 'x', fatal: false },
   ]);
-  expect(state.error).toBe('x');
+  expect(state.errors).toEqual(['x']);
   const next = reduce(state, started);
   expect(next.log.length).toBe(0);
-  expect(next.error).toBeNull();
+  expect(next.errors).toEqual([]);
+});
+
+test('of several errors and notices none is lost: two bad files, then a good one', () => {
+  const state = after([
+    { type: 'error', message: 'a.jsonl is empty.', fatal: false },
+    { type: 'error', message: 'b.jsonl is a picture.', fatal: false },
+    { type: 'error', message: 'b.jsonl is a picture.', fatal: false },
+    { type: 'dataset', report: { name: 'c.jsonl' } as never },
+    { type: 'notice', message: 'one' },
+    { type: 'notice', message: 'two' },
+  ]);
+  expect(state.errors).toEqual(['a.jsonl is empty.', 'b.jsonl is a picture.']);
+  expect(state.notices).toEqual(['one', 'two']);
+});
+
+test('a group gets its rewards when it is judged; its trees stay in place', () => {
+  const tree = (text: string) => ({ segments: [{ text }], blocks: [] }) as never;
+  const record = (group: number, text: string) => ({ group, sample: 0, tree: tree(text) }) as never;
+  const growing = after([
+    { type: 'rollout-progress', stage: 'c', step: 1, prompt: '+1+2', trees: [tree('1')], done: false },
+  ]);
+  expect(growing.group?.records).toEqual([]);
+  const judged = reduce(growing, { type: 'rollouts', records: [record(0, '1+2=3'), record(1, 'other')] });
+  expect(judged.group).toMatchObject({ prompt: '+1+2', trees: [{ segments: [{ text: '1+2=3' }] }] });
+  expect(judged.records).toHaveLength(2);
 });
 
 test('the log grows past its first capacity', () => {
@@ -84,6 +111,7 @@ test('numbers and times are written for people', () => {
     '1.0e-5',
     '–',
   ]);
+  expect([0.5, 50000, 2.5e6].map(formatTick)).toEqual(['0.5', '50k', '2.5M']);
   expect([5, 65, 3700, null].map(formatDuration)).toEqual(['5 s', '1 min 5 s', '1 h 1 min', '–']);
 });
 

@@ -21,6 +21,9 @@ export interface StageProgress {
   firstRow: number;
   /** Seconds of the last steps, newest last. */
   recentSeconds: number[];
+  /** Seconds and tokens of all its steps on this page. */
+  seconds: number;
+  tokens: number;
 }
 
 export interface EvaluationPoint {
@@ -57,8 +60,10 @@ export interface StudioState {
   records: RolloutRecord[];
   datasets: DatasetReport[];
   model: ModelReport | null;
-  error: string | null;
-  notice: string | null;
+  /** What went wrong, oldest first, until it is closed or the person tries again. */
+  errors: readonly string[];
+  /** What the page has yet to tell. */
+  notices: readonly string[];
 }
 
 export function initialState(): StudioState {
@@ -76,8 +81,8 @@ export function initialState(): StudioState {
     records: [],
     datasets: [],
     model: null,
-    error: null,
-    notice: null,
+    errors: [],
+    notices: [],
   };
 }
 
@@ -89,20 +94,27 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
     case 'ready':
       return { ...state, device: event.device };
     case 'state':
-      return { ...state, run: event.state, error: event.state === 'loading' ? null : state.error };
+      return { ...state, run: event.state, errors: event.state === 'loading' ? [] : state.errors };
     case 'run-started':
       return {
         ...state,
         recipe: event.recipe,
         parameters: event.parameters,
-        stages: event.stages.map((stage) => ({ ...stage, done: 0, firstRow: -1, recentSeconds: [] })),
+        stages: event.stages.map((stage) => ({
+          ...stage,
+          done: 0,
+          firstRow: -1,
+          recentSeconds: [],
+          seconds: 0,
+          tokens: 0,
+        })),
         current: -1,
         log: new MetricLog(),
         version: state.version + 1,
         evaluations: [],
         group: null,
         records: [],
-        error: null,
+        errors: [],
       };
     case 'stage-started':
       return {
@@ -123,8 +135,14 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
       const stages = state.stages.slice();
       const stage = stages[event.stageIndex];
       if (stage) {
-        const recentSeconds = [...stage.recentSeconds, event.metrics.step_time ?? 0].slice(-RECENT);
-        stages[event.stageIndex] = { ...stage, done: event.step, recentSeconds };
+        const seconds = event.metrics.step_time ?? 0;
+        stages[event.stageIndex] = {
+          ...stage,
+          done: event.step,
+          recentSeconds: [...stage.recentSeconds, seconds].slice(-RECENT),
+          seconds: stage.seconds + seconds,
+          tokens: stage.tokens + seconds * (event.metrics['perf/tokens_per_second'] ?? 0),
+        };
       }
       return { ...state, stages, version: state.version + 1 };
     }
@@ -144,14 +162,14 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
     }
     case 'dataset': {
       const others = state.datasets.filter((report) => report.name !== event.report.name);
-      return { ...state, datasets: [event.report, ...others], error: null };
+      return { ...state, datasets: [event.report, ...others] };
     }
     case 'model':
-      return { ...state, model: event.report, error: null };
+      return { ...state, model: event.report };
     case 'error':
-      return { ...state, error: event.message };
+      return withError(state, event.message);
     case 'notice':
-      return { ...state, notice: event.message };
+      return { ...state, notices: [...state.notices, event.message] };
     // Files are for the disk, not for the page's memory.
     case 'checkpoint':
     case 'autosave':
@@ -162,6 +180,11 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
   }
 }
 
+/** Said once, however often it happens. */
+export function withError(state: StudioState, message: string): StudioState {
+  return state.errors.includes(message) ? state : { ...state, errors: [...state.errors, message] };
+}
+
 const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
 
 /** Seconds a step of this stage takes, from its last steps; null before the first. */
@@ -169,25 +192,30 @@ export function secondsPerStep(stage: StageProgress): number | null {
   return stage.recentSeconds.length > 0 ? mean(stage.recentSeconds) : null;
 }
 
+/** Seconds per step, of the stage itself or of the last one of its kind that ran; null where nothing is known. */
+export function expectedSecondsPerStep(
+  stage: StageProgress,
+  stages: readonly StageProgress[],
+): number | null {
+  const like = stages.findLast(({ kind, recentSeconds }) => kind === stage.kind && recentSeconds.length > 0);
+  return secondsPerStep(stage) ?? (like ? secondsPerStep(like) : null);
+}
+
 /** Seconds until the stage ends; null where nothing is known. */
-export function stageEta(stage: StageProgress): number | null {
-  const seconds = secondsPerStep(stage);
+export function stageEta(stage: StageProgress, stages: readonly StageProgress[]): number | null {
+  const seconds = expectedSecondsPerStep(stage, stages);
   return seconds === null ? null : seconds * (stage.steps - stage.done);
 }
 
-/** Seconds until the run ends. A stage that has not begun is taken to be as fast as the last one of its kind. */
-export function runEta(stages: readonly StageProgress[]): number | null {
-  const known = new Map<string, number>();
-  for (const stage of stages) {
-    const seconds = secondsPerStep(stage);
-    if (seconds !== null) known.set(stage.kind, seconds);
-  }
-  let total = 0;
-  for (const stage of stages) {
-    const left = stage.steps - stage.done;
-    const seconds = secondsPerStep(stage) ?? known.get(stage.kind);
-    if (left > 0 && seconds === undefined) return null;
-    total += left * (seconds ?? 0);
-  }
-  return total;
+/**
+ * Seconds until the run ends. `whole` is false where a kind of stage is yet to be met: then it takes longer than that.
+ * Null before the first step.
+ */
+export function runEta(stages: readonly StageProgress[]): { seconds: number; whole: boolean } | null {
+  const left = stages.filter((stage) => stage.done < stage.steps).map((stage) => stageEta(stage, stages));
+  if (!stages.some(({ recentSeconds }) => recentSeconds.length > 0)) return null;
+  return {
+    seconds: left.reduce<number>((sum, seconds) => sum + (seconds ?? 0), 0),
+    whole: !left.includes(null),
+  };
 }

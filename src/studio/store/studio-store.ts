@@ -2,7 +2,7 @@
 import { create } from 'zustand';
 import { EngineClient } from '../../worker/engine-client.ts';
 import type { Command, EngineEvent, ExportedFile, StartOptions } from '../../worker/protocol.ts';
-import { initialState, reduce, type StudioState } from './studio-state.ts';
+import { initialState, reduce, type StudioState, withError } from './studio-state.ts';
 
 /** Events wait this long for others: 50 a second must not mean 50 renders. */
 const GATHER_MS = 80;
@@ -37,6 +37,7 @@ export interface PublicStartOptions extends Partial<StartOptions> {
 /** Commands of the page, used by its buttons and by headless runners alike (`window.polypath`). */
 export const commands = {
   start(recipe: unknown, { backend = 'auto', scale = 1, resume }: PublicStartOptions = {}): void {
+    clearErrors();
     client.send({ type: 'init', backend });
     client.send({ type: 'start', recipe, options: { scale, resume } });
   },
@@ -44,28 +45,32 @@ export const commands = {
   resume: () => client.send({ type: 'resume' }),
   step: () => client.send({ type: 'step' }),
   stop: () => client.send({ type: 'stop' }),
-  /** The model folder of the run, when it comes. */
+  /** The model folder of the run, when it comes; fails with the sentence that the page shows. */
   export(): Promise<ExportedFile[]> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const end = client.subscribe((event) => {
         if (event.type === 'exported') resolve(event.files);
+        if (event.type === 'error') reject(new Error(event.message));
         if (event.type === 'exported' || event.type === 'error') end();
       });
       client.send({ type: 'export' });
     });
   },
-  drop: (files: File[]) => client.send({ type: 'drop', files }),
+  drop(files: File[]): void {
+    clearErrors();
+    client.send({ type: 'drop', files });
+  },
   onEvent: (listener: (event: EngineEvent) => void) => client.subscribe(listener),
 };
 
 export function showError(message: string): void {
-  useStudio.setState({ error: message });
+  useStudio.setState((state) => withError(state, message));
 }
 
-export function clearError(): void {
-  useStudio.setState({ error: null });
+export function clearErrors(): void {
+  useStudio.setState({ errors: [] });
 }
 
-export function clearNotice(): void {
-  useStudio.setState({ notice: null });
+export function clearNotices(): void {
+  useStudio.setState({ notices: [] });
 }

@@ -47,3 +47,10 @@ test('the drawing shows every path, the joins, what is empty, what is open, and 
   expect(html.match(/tree-cursor/g)).toHaveLength(1);
   expect(html).toMatch(/tree-answer.*<b>8<\/b>/);
 });
+
+test('eight paths each keep the width to be read in', () => {
+  const segments = Array.from({ length: 8 }, (_, i) => segment('path', 1, i + 1, '+20=20'));
+  const html = renderToStaticMarkup(<TreeView tree={{ segments, blocks: [] }} label="x" />);
+  expect(html).toContain('min-width:56rem');
+  expect(html).toContain('repeat(8, minmax(0, 1fr))');
+});

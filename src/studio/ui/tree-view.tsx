@@ -2,6 +2,7 @@
  * A rollout as a tree, drawn to be read: trunk, fork, paths side by side, join with its summary, trunk, answer. A pure
  * function of the tree; nodes that are still being written carry a cursor.
  */
+import { memo } from 'react';
 import type { RolloutTree, Segment } from '../../worker/protocol.ts';
 import './tree-view.css';
 
@@ -64,10 +65,21 @@ function Text({ segment }: { segment: Segment }) {
   );
 }
 
-export function TreeView({ tree, label }: { tree: RolloutTree; label: string }) {
+/** Narrower than this a path is no longer read: a tree of many paths scrolls in its container instead. */
+const PATH_REM = 7;
+
+const widest = (levels: readonly Storey[]): number =>
+  Math.max(1, ...levels.map((level) => (level.kind === 'block' ? level.paths.length : 1)));
+
+export const TreeView = memo(function TreeView({ tree, label }: { tree: RolloutTree; label: string }) {
   const levels = storeys(tree);
   return (
-    <section className="tree" data-testid="tree" aria-label={label}>
+    <section
+      className="tree"
+      data-testid="tree"
+      aria-label={label}
+      style={{ minWidth: `${widest(levels) * PATH_REM}rem` }}
+    >
       {levels.length === 0 && <div className="tree-node tree-trunk tree-waiting">…</div>}
       {levels.map((level, i) =>
         level.kind === 'trunk' ? (
@@ -90,7 +102,7 @@ export function TreeView({ tree, label }: { tree: RolloutTree; label: string }) 
               {level.paths.map((path) => (
                 <div
                   key={path.path}
-                  className={`tree-node tree-path tree-path-${(path.path - 1) % 4}`}
+                  className={`tree-node tree-path tree-path-${(path.path - 1) % 7}`}
                   data-testid="tree-path"
                 >
                   <span className="tree-tag">path {path.path}</span>
@@ -112,4 +124,4 @@ export function TreeView({ tree, label }: { tree: RolloutTree; label: string }) 
       )}
     </section>
   );
-}
+});

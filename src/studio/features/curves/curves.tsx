@@ -1,29 +1,17 @@
-/** The live curves. They are drawn again a few times a second at most, however fast steps come. */
+/** The live curves. They are drawn again about once a second, in turns, however fast steps come. */
 import { ActionIcon, Card, Group, SimpleGrid, Table, Text, Tooltip } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { METRICS } from '../../../worker/protocol.ts';
-import { type Band, MetricChart, type Series } from '../../charts/metric-chart.tsx';
+import type { Band, Series } from '../../charts/chart-rows.ts';
+import { MetricChart } from '../../charts/metric-chart.tsx';
 import { formatNumber } from '../../store/format.ts';
 import type { StudioState } from '../../store/studio-state.ts';
 import { useStudio } from '../../store/studio-store.ts';
 import { CHARTS, type ChartSpec, SET_COLORS } from './chart-specs.ts';
+import { useTurn } from './use-turn.ts';
 
-const REDRAW_MS = 700;
-
-/** The state as it was at most `REDRAW_MS` ago: eight charts of 400 points cost too much for every step. */
-function useSlowState(): StudioState {
-  const [state, setState] = useState(useStudio.getState);
-  useEffect(() => {
-    const timer = setInterval(() => {
-      const next = useStudio.getState();
-      setState((now) =>
-        now.version === next.version && now.stages.length === next.stages.length ? now : next,
-      );
-    }, REDRAW_MS);
-    return () => clearInterval(timer);
-  }, []);
-  return state;
-}
+/** Of a card with its chart: nothing jumps while a chart waits for its first turn. */
+const CARD_HEIGHT = 258;
 
 export function bandsOf({ stages, log }: StudioState): Band[] {
   return stages
@@ -83,12 +71,13 @@ function ChartTable({ spec, state }: { spec: ChartSpec; state: StudioState }) {
   );
 }
 
-function ChartCard({ spec, state }: { spec: ChartSpec; state: StudioState }) {
+function ChartCard({ spec }: { spec: ChartSpec }) {
+  const [state, element] = useTurn();
   const [table, setTable] = useState(false);
   const series = seriesOf(spec, state);
   const help = spec.lines.map((line) => METRICS[line.metric].help).join(' ');
   return (
-    <Card component="section" aria-label={spec.title}>
+    <Card ref={element} role="region" aria-label={spec.title} mih={CARD_HEIGHT}>
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <Tooltip label={help} multiline w={300} events={{ hover: true, focus: true, touch: true }}>
           <Text fw={600} size="sm" tabIndex={0}>
@@ -135,19 +124,23 @@ function ChartCard({ spec, state }: { spec: ChartSpec; state: StudioState }) {
   );
 }
 
+const hasData = (spec: ChartSpec, { log, evaluations }: StudioState): boolean =>
+  spec.lines.some((line) => log.has(line.metric)) ||
+  (spec.evaluation !== undefined && evaluations.length > 0);
+
 /** Charts whose metrics nobody has logged yet are left out: an SFT stage has no rewards. */
 export function Curves() {
-  const state = useSlowState();
-  const shown = CHARTS.filter(
-    (spec) =>
-      spec.lines.some((line) => state.log.has(line.metric)) ||
-      (spec.evaluation && state.evaluations.length > 0),
+  // A string compares by value: the cards come and go with it, not with every step.
+  const titles = useStudio((state) =>
+    CHARTS.filter((spec) => hasData(spec, state))
+      .map((spec) => spec.title)
+      .join('\n'),
   );
-  if (shown.length === 0) return null;
+  if (titles === '') return null;
   return (
     <SimpleGrid cols={{ base: 1, sm: 2, xl: 3 }} spacing="md">
-      {shown.map((spec) => (
-        <ChartCard key={spec.title} spec={spec} state={state} />
+      {CHARTS.filter((spec) => titles.split('\n').includes(spec.title)).map((spec) => (
+        <ChartCard key={spec.title} spec={spec} />
       ))}
     </SimpleGrid>
   );

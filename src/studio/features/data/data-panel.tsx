@@ -42,25 +42,31 @@ function Report({ report }: { report: DatasetReport }) {
         </Stack>
       )}
       {report.issues.length > 0 && (
-        <Table.ScrollContainer minWidth={420} mt="sm" mah={220}>
+        <Table.ScrollContainer minWidth={200} mt="sm" mah={260}>
           <Table fz="xs" verticalSpacing={4}>
             <Table.Thead>
               <Table.Tr>
-                <Table.Th w={60}>line</Table.Th>
-                <Table.Th>why it was left out</Table.Th>
-                <Table.Th>what it says</Table.Th>
+                <Table.Th w={56}>line</Table.Th>
+                <Table.Th>why it was left out, and how it begins</Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
               {report.issues.map((issue) => (
                 <Table.Tr key={issue.line}>
-                  <Table.Td>{issue.line}</Table.Td>
-                  <Table.Td>{issue.reason}</Table.Td>
-                  <Table.Td className="data-snippet">{issue.snippet}</Table.Td>
+                  <Table.Td className="data-line">{issue.line}</Table.Td>
+                  <Table.Td>
+                    {issue.reason}
+                    <div className="data-snippet">{issue.snippet}</div>
+                  </Table.Td>
                 </Table.Tr>
               ))}
             </Table.Tbody>
           </Table>
+          {report.issueCount > report.issues.length && (
+            <Text size="xs" c="dimmed" mt={4}>
+              … and {(report.issueCount - report.issues.length).toLocaleString('en')} more
+            </Text>
+          )}
         </Table.ScrollContainer>
       )}
     </Card>

@@ -1,9 +1,11 @@
 /** Start, pause, step, stop, export, and what to start. */
 import { Button, FileButton, Group, NumberInput, Select, Stack, Text } from '@mantine/core';
-import { downloadZip } from 'client-zip';
 import { useEffect, useState } from 'react';
+import type { RunState } from '../../../worker/protocol.ts';
 import { loadRecipe, type OfferedRecipe, offeredRecipes, readRecipeFile } from '../../store/recipes.ts';
 import { type BackendChoice, commands, showError, useStudio } from '../../store/studio-store.ts';
+import './run-bar.css';
+import { archiveName, exportModel } from './export-model.ts';
 
 /** The recipe that a person opened from a file. */
 const OPENED = 'opened';
@@ -14,26 +16,33 @@ const COMPUTE = [
   { value: 'wasm', label: 'Processor' },
 ] as const;
 
-async function exportModel(name: string): Promise<void> {
-  const files = await commands.export();
-  const zip = await downloadZip(files.map(({ path, bytes }) => ({ name: path, input: bytes }))).blob();
-  const url = URL.createObjectURL(zip);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = `polypath-${name.toLowerCase().replace(/[^a-z0-9]+/g, '-')}.zip`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+interface MainAction {
+  id: string;
+  label: string;
+  act(): void;
+  waiting?: boolean;
+  disabled?: boolean;
+}
+
+/** What the one large button does now. It stays the same element, so that the keyboard's focus stays on it. */
+function mainAction(run: RunState, start: () => void, ready: boolean): MainAction {
+  if (run === 'running') return { id: 'pause', label: 'Pause', act: commands.pause };
+  if (run === 'paused') return { id: 'resume', label: 'Resume', act: commands.resume };
+  if (run === 'loading') return { id: 'loading', label: 'Loading…', act: () => {}, waiting: true };
+  return { id: 'start', label: 'Start', act: start, disabled: !ready };
 }
 
 export function RunBar() {
   const run = useStudio((state) => state.run);
-  const name = useStudio((state) => state.stages[state.current]?.name ?? 'model');
+  const stage = useStudio((state) => state.stages[state.current]?.name ?? '');
+  const recipeName = useStudio((state) => state.recipe?.name ?? 'model');
   const hasModel = useStudio((state) => state.parameters > 0);
   const [offered, setOffered] = useState<OfferedRecipe[]>([]);
   const [chosen, setChosen] = useState<string | null>(null);
   const [opened, setOpened] = useState<{ name: string; recipe: unknown } | null>(null);
   const [scale, setScale] = useState<number | string>(1);
   const [backend, setBackend] = useState<BackendChoice>('auto');
+  const [exporting, setExporting] = useState(false);
 
   useEffect(() => {
     offeredRecipes().then(
@@ -46,9 +55,10 @@ export function RunBar() {
   }, []);
 
   const busy = run === 'running' || run === 'paused' || run === 'loading';
+  const choice = offered.find(({ file }) => file === chosen);
   const start = async () => {
     try {
-      const recipe = chosen === OPENED ? opened?.recipe : await loadRecipe(chosen ?? '');
+      const recipe = choice ? await loadRecipe(choice.file) : opened?.recipe;
       commands.start(recipe, { scale: Number(scale) || 1, backend });
     } catch (error) {
       showError((error as Error).message);
@@ -63,10 +73,19 @@ export function RunBar() {
       showError((error as Error).message);
     }
   };
-  const description = offered.find(({ file }) => file === chosen)?.description;
+  const save = async () => {
+    setExporting(true);
+    try {
+      await exportModel(archiveName(recipeName, stage));
+    } catch (error) {
+      showError((error as Error).message);
+    }
+    setExporting(false);
+  };
+  const main = mainAction(run, start, choice !== undefined || opened !== null);
 
   return (
-    <Stack gap={6}>
+    <Stack gap={6} component="section" aria-label="Run">
       <Group gap="sm" align="flex-end" wrap="wrap">
         <Select
           label="Recipe"
@@ -104,31 +123,27 @@ export function RunBar() {
         />
         <NumberInput
           label="Scale"
-          aria-description="Multiplies the steps of every stage"
+          title="Multiplies the steps of every stage: 0.1 is a quick look"
+          aria-description="Multiplies the steps of every stage: 0.1 is a quick look"
           value={scale}
           onChange={setScale}
           min={0.001}
           max={10}
           step={0.1}
-          w={90}
+          suffix="×"
+          w={96}
           disabled={busy}
         />
-        <Group gap="xs">
-          {!busy && (
-            <Button data-testid="start" onClick={start} disabled={!chosen} size="sm">
-              Start
-            </Button>
-          )}
-          {run === 'running' && (
-            <Button data-testid="pause" onClick={commands.pause}>
-              Pause
-            </Button>
-          )}
-          {run === 'paused' && (
-            <Button data-testid="resume" onClick={commands.resume}>
-              Resume
-            </Button>
-          )}
+        <Group gap="xs" className="run-buttons">
+          <Button
+            data-testid={main.id}
+            onClick={main.act}
+            disabled={main.disabled}
+            aria-disabled={main.waiting}
+            miw={104}
+          >
+            {main.label}
+          </Button>
           <Button data-testid="step" variant="default" onClick={commands.step} disabled={run !== 'paused'}>
             Step
           </Button>
@@ -138,16 +153,17 @@ export function RunBar() {
           <Button
             data-testid="export"
             variant="default"
-            onClick={() => exportModel(name)}
+            onClick={save}
             disabled={!hasModel}
+            loading={exporting}
           >
             Export
           </Button>
         </Group>
       </Group>
-      {description && !busy && (
+      {choice && !busy && (
         <Text size="sm" c="dimmed">
-          {description}
+          {choice.description} Scale multiplies the steps of every stage; 0.1 is a quick look.
         </Text>
       )}
     </Stack>

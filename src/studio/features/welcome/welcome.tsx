@@ -42,7 +42,7 @@ const EXAMPLE: RolloutTree = {
 
 export function Welcome() {
   return (
-    <Card padding="xl">
+    <Card p={{ base: 'md', sm: 'xl' }}>
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
         <Stack gap="md">
           <Title order={2}>Watch a small model learn to think in parallel</Title>

@@ -1,0 +1,35 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { axisOf, stepTicks } from './axis.ts';
+
+test('ticks are round, few, and cover the values', () => {
+  expect(axisOf(0, 1).ticks).toEqual([0, 0.25, 0.5, 0.75, 1]);
+  expect(axisOf(0.21, 0.74).ticks).toEqual([0.2, 0.4, 0.6, 0.8]);
+  expect(axisOf(-1, 1).ticks).toEqual([-1, -0.5, 0, 0.5, 1]);
+  expect(axisOf(0, 0.3).ticks).toEqual([0, 0.1, 0.2, 0.3]);
+  // A loss that ends a little below zero
+  expect(axisOf(-0.004, 3.9)).toEqual({ domain: [-0.004, 4], ticks: [0, 1, 2, 3, 4] });
+  const value = fc.double({ min: -1e6, max: 1e6, noNaN: true });
+  fc.assert(
+    fc.property(value, fc.double({ min: 1e-3, max: 1e6, noNaN: true }), (low, range) => {
+      const { domain, ticks } = axisOf(low, low + range);
+      expect(domain[0]).toBeLessThanOrEqual(low);
+      expect(domain[1]).toBeGreaterThanOrEqual(low + range);
+      expect(ticks.length).toBeGreaterThanOrEqual(2);
+      expect(ticks.length).toBeLessThanOrEqual(6);
+    }),
+  );
+});
+
+test('a constant has room above and below', () => {
+  expect(axisOf(-1, -1).domain[0]).toBeLessThan(-1);
+  expect(axisOf(-1, -1).domain[1]).toBeGreaterThan(-1);
+  expect(axisOf(0, 0).domain).toEqual([-0.5, 0.5]);
+});
+
+test('steps are counted from 1', () => {
+  expect(stepTicks(0, 2470)).toEqual([499, 999, 1499, 1999]);
+  expect(stepTicks(2380, 2470)).toEqual([2399, 2419, 2439, 2459]);
+  expect(stepTicks(0, 2)).toEqual([0, 1, 2]);
+  expect(stepTicks(5, 5)).toEqual([5]);
+});

@@ -1,0 +1,42 @@
+/** Round numbers for an axis. */
+
+export interface Axis {
+  domain: [number, number];
+  ticks: number[];
+}
+
+const MOST_TICKS = 5;
+/** Values may stick out of the last tick by this share of the range: a loss of −0.004 needs no tick at −1. */
+const OVERHANG = 0.02;
+
+/** The smallest round step that covers the range in `MOST_TICKS` ticks. */
+function stepOf(range: number, factors: readonly number[], most = MOST_TICKS): number {
+  const least = range / (most - 1);
+  const power = 10 ** Math.floor(Math.log10(least));
+  return power * (factors.find((factor) => factor * power >= least * (1 - 1e-9)) ?? 10);
+}
+
+const times = (from: number, to: number, step: number): number[] =>
+  // Multiplied, not added up, and rounded: 3 · 0.1 must read 0.3.
+  Array.from({ length: to - from + 1 }, (_, i) => Number(((from + i) * step).toPrecision(12)));
+
+/** An axis that covers low to high. A constant stands in the middle of a range of its own size. */
+export function axisOf(low: number, high: number): Axis {
+  if (low === high) return axisOf(low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2);
+  const range = high - low;
+  const step = stepOf(range, [1, 2, 2.5, 5]);
+  const ticks = times(
+    Math.floor((low + OVERHANG * range) / step),
+    Math.ceil((high - OVERHANG * range) / step),
+    step,
+  );
+  return { domain: [Math.min(low, ticks[0]), Math.max(high, ticks[ticks.length - 1])], ticks };
+}
+
+/** Round steps (counted from 1) between two rows (counted from 0), as rows. */
+export function stepTicks(first: number, last: number): number[] {
+  if (last <= first) return [first];
+  const step = Math.max(1, stepOf(last - first, [1, 2, 5], 2 * MOST_TICKS - 3));
+  const ticks = times(Math.ceil((first + 1) / step), Math.floor((last + 1) / step), step);
+  return ticks.map((tick) => tick - 1);
+}
