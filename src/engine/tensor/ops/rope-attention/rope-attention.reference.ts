@@ -89,7 +89,7 @@ function forVisible(
 
 /**
  * Attention of one query head over `count` keys, four at a time: the loops below are where a run on the CPU spends
- * its time, and one load of q then serves four products (about 3 times as fast as one key at a time).
+ * its time, and one load of q then serves four products (2 to 3 times as fast as one key at a time, LOG.md).
  * @param at first element of the query (and output) head
  * @param keys element offsets of the visible keys' head
  * @returns log-sum-exp of the scores
