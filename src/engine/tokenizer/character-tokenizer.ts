@@ -3,14 +3,15 @@ import { TAGS } from './tags.ts';
 import { addedToken, SPECIAL_TOKENS, type TokenizerDocuments, tokenizerConfig } from './task-tokenizer.ts';
 
 const UNKNOWN = '<unk>';
+const TAG = new RegExp(TAGS.join('|'));
 
 /** Ids: <pad>, <bos>, <eos>, the six tags, <unk>, then the characters (code points) in code point order. */
 export function characterTokenizerDocuments(texts: Iterable<string>): TokenizerDocuments {
   const characters = new Set<string>();
   for (const text of texts) {
-    // Tags are tokens of their own and need no characters.
-    const rest = TAGS.reduce((t, tag) => t.replaceAll(tag, ''), text);
-    for (const character of rest) characters.add(character);
+    // Tags are tokens of their own and need no characters. A lone surrogate can't be written in a JSON file.
+    for (const stretch of text.toWellFormed().split(TAG))
+      for (const character of stretch) characters.add(character);
   }
   const named = [...SPECIAL_TOKENS, ...TAGS, UNKNOWN];
   const sorted = [...characters].sort((a, b) => a.codePointAt(0)! - b.codePointAt(0)!);

@@ -1,27 +1,54 @@
+/**
+ * Reads `tokenizer.json` and `tokenizer_config.json` (Hugging Face), of our own vocabularies and of real models.
+ *
+ * The library underneath knows the models BPE, Unigram and WordPiece; a WordLevel vocabulary goes through its old path,
+ * which takes the unknown token from the configuration instead of the document (see `innerTokenizer`).
+ */
 import { Tokenizer as HfTokenizer } from '@huggingface/tokenizers';
-import { UserError } from '../../base/assert.ts';
+import { messageOf, UserError } from '../../base/assert.ts';
 import { type SpecialIds, TAGS } from './tags.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
-export function loadTokenizer(json: unknown, configJson: unknown): Tokenizer {
-  const inner = new HfTokenizer(json as object, (configJson ?? {}) as object);
-  const doc = json as {
-    model: { vocab: Record<string, number> };
-    added_tokens: { id: number; content: string }[];
-  };
-  const ids = new Map<string, number>(Object.entries(doc.model.vocab));
-  for (const { id, content } of doc.added_tokens) ids.set(content, id);
+export interface LoadTokenizerOptions {
+  /** Refuse a vocabulary in which one of the six tags is not a single token. Without it a missing tag has id −1. */
+  requireTags?: boolean;
+}
+
+interface AddedToken {
+  id: number;
+  content: string;
+}
+
+/** The parts of `tokenizer.json` that are looked at here. */
+interface TokenizerDocument {
+  model: { vocab: Record<string, number> | [string, number][]; unk_token?: string | null };
+  added_tokens: AddedToken[];
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * @param json the parsed `tokenizer.json`
+ * @param configJson the parsed `tokenizer_config.json`; it names the special tokens, as strings or as added tokens
+ * @throws UserError if the documents are no tokenizer, name no end-of-text token, or lack a tag
+ */
+export function loadTokenizer(
+  json: unknown,
+  configJson: unknown,
+  { requireTags = true }: LoadTokenizerOptions = {},
+): Tokenizer {
+  const config = isObject(configJson) ? configJson : {};
+  const document = completed(json);
+  const ids = idsOf(document);
   const names: string[] = [];
   for (const [token, id] of ids) names[id] = token;
-  const id = (token: string) => ids.get(token) ?? -1;
-  const config = configJson as Record<string, unknown>;
-  const named = (key: string) => {
-    const value = config?.[key] as string | { content: string } | null | undefined;
-    return value ? id(typeof value === 'string' ? value : value.content) : -1;
+
+  const id = (token: string): number => ids.get(token) ?? -1;
+  const named = (key: string): number => {
+    const content = contentOf(config[key]);
+    return content === null ? -1 : id(content);
   };
-  const missing = TAGS.filter((tag) => id(tag) < 0);
-  if (missing.length > 0)
-    throw new UserError(`The tokenizer lacks the tags ${missing.join(', ')} as single tokens.`);
   const special: SpecialIds = {
     pad: named('pad_token'),
     bos: named('bos_token'),
@@ -34,18 +61,76 @@ export function loadTokenizer(json: unknown, configJson: unknown): Tokenizer {
     summaryEnd: id('</Summary>'),
     beforeSummary: [],
   };
+  if (special.eos < 0) throw new UserError(withoutEnd(contentOf(config.eos_token)));
+  const missing = TAGS.filter((tag) => id(tag) < 0);
+  if (requireTags && missing.length > 0)
+    throw new UserError(
+      `The tokenizer does not have ${missing.join(', ')} as single tokens, which parallel thinking needs. ` +
+        'Adding tokens to a model comes with the fine-tuning of real models; until then use a model whose tokenizer has all six tags.',
+    );
+
+  const inner = innerTokenizer(document, config);
   const hidden = new Set([special.pad, special.bos, special.eos]);
   return {
     vocabSize: names.length,
     special,
-    encode: (text) => inner.encode(text, { add_special_tokens: false }).ids,
+    // Rust leaves out what a vocabulary without an unknown token can't say; here it comes as undefined.
+    encode: (text) =>
+      inner.encode(text, { add_special_tokens: false }).ids.filter((one) => one !== undefined),
     decode: (list) => {
-      const shown = Array.from(list).filter((one) => !hidden.has(one));
-      return shown.length === 0 ? '' : inner.decode(shown, { skip_special_tokens: false });
+      // Embeddings may have more rows than the vocabulary has names; those stand for no text.
+      const shown = Array.from(list).filter((one) => !hidden.has(one) && names[one] !== undefined);
+      // The text as it was written: cleaning up would take the space out of "a , b".
+      const options = { skip_special_tokens: false, clean_up_tokenization_spaces: false };
+      return shown.length === 0 ? '' : inner.decode(shown, options);
     },
-    token: (one) => names[one],
+    token: (one) => names[one] ?? '',
     id,
     json,
     configJson,
   };
+}
+
+/** The document with everything that older files leave out; refuses what is no `tokenizer.json`. */
+function completed(json: unknown): TokenizerDocument {
+  if (!isObject(json) || !isObject(json.model) || typeof json.model.vocab !== 'object' || !json.model.vocab)
+    throw new UserError(
+      'This is not a tokenizer.json: it has no model.vocab. Take the tokenizer.json that lies beside the weights.',
+    );
+  const empty = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null };
+  const added_tokens = Array.isArray(json.added_tokens) ? json.added_tokens : [];
+  return { ...empty, ...json, added_tokens } as unknown as TokenizerDocument;
+}
+
+/** Text of a token that a configuration gives as a string or as `{content}`. */
+function contentOf(value: unknown): string | null {
+  if (typeof value === 'string') return value;
+  return isObject(value) && typeof value.content === 'string' ? value.content : null;
+}
+
+/** Token → id. A Unigram vocabulary is a list of [token, score] in id order. */
+function idsOf({ model, added_tokens }: TokenizerDocument): Map<string, number> {
+  const { vocab } = model;
+  const ids = new Map(
+    Array.isArray(vocab) ? vocab.map(([token], id) => [token, id] as const) : Object.entries(vocab),
+  );
+  for (const { id, content } of added_tokens) ids.set(content, id);
+  return ids;
+}
+
+function withoutEnd(content: string | null): string {
+  const reason =
+    content === null
+      ? 'tokenizer_config.json names no "eos_token"'
+      : `the eos_token "${content}" of tokenizer_config.json is not in tokenizer.json`;
+  return `The tokenizer has no end-of-text token: ${reason}. Without one a response never ends; add it to tokenizer_config.json.`;
+}
+
+function innerTokenizer(document: TokenizerDocument, config: Record<string, unknown>): HfTokenizer {
+  const unk_token = contentOf(config.unk_token) ?? document.model.unk_token ?? undefined;
+  try {
+    return new HfTokenizer(document, { ...config, unk_token });
+  } catch (error) {
+    throw new UserError(`This tokenizer.json can't be read: ${messageOf(error)}`);
+  }
 }

@@ -4,6 +4,7 @@ export type Tag = (typeof TAGS)[number];
 
 /** Ids of the tags and of the special tokens in a vocabulary. */
 export interface SpecialIds {
+  /** −1 when the vocabulary has no padding token. */
   pad: number;
   /** −1 when the vocabulary has no beginning-of-text token. */
   bos: number;

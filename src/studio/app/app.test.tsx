@@ -193,7 +193,14 @@ test('every error stays until it is closed; a data set tells its bad rows', asyn
   );
   expect(text('error')).toMatch(/empty\.jsonl has no rows\..*photo\.jsonl is a picture\./);
   expect(text('dataset-report')).toMatch(/8 of 9 rows kept, 1 left out.*How many\?.*3It is not JSON\./s);
+  // A run on the file is computed where the person chose.
+  const { chooseCompute } = await import('../store/studio-store.ts');
+  await act(async () => chooseCompute('wasm'));
+  await tell({ type: 'state', state: 'stopped' });
+  const before = sent().length;
   await act(async () => find('error')?.querySelector('button')?.click());
   await settle();
   expect(find('error')).toBeNull();
+  await press('train-on-file');
+  expect(sent()[before]).toEqual({ type: 'init', backend: 'wasm' });
 });

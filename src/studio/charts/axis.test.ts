@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { axisOf, stepTicks } from './axis.ts';
+import { axisOf, stepTicks, tickLabel } from './axis.ts';
 
 test('ticks are round, few, and cover the values', () => {
   expect(axisOf(0, 1).ticks).toEqual([0, 0.25, 0.5, 0.75, 1]);
@@ -32,4 +32,25 @@ test('steps are counted from 1', () => {
   expect(stepTicks(2380, 2470)).toEqual([2399, 2419, 2439, 2459]);
   expect(stepTicks(0, 2)).toEqual([0, 1, 2]);
   expect(stepTicks(5, 5)).toEqual([5]);
+});
+
+test('values that differ by rounding alone are a constant, and no tick comes twice', () => {
+  // A smoothed first step is its raw value but for the last bit; equal ticks are equal keys for React.
+  const value = 3.8650110000000004;
+  expect(axisOf(3.865011, value)).toEqual(axisOf(value, value));
+  for (let i = 0; i < 2000; i++) {
+    const low = 0.0005 + i * 0.00237;
+    const { ticks } = axisOf(low * 0.9, (low * 0.9 * 0.1) / 0.1);
+    expect(new Set(ticks).size).toBe(ticks.length);
+    expect(ticks.length).toBeGreaterThan(1);
+  }
+});
+
+test('ticks that lie close together still read differently', () => {
+  const axis = axisOf(3.865, 3.8665);
+  const labels = axis.ticks.map((tick) => tickLabel(tick, axis));
+  expect(new Set(labels).size).toBe(labels.length);
+  expect(labels[0]).toBe('3.865');
+  expect([0, 0.25, 0.5].map((tick) => tickLabel(tick, axisOf(0, 1)))).toEqual(['0', '0.25', '0.5']);
+  expect(axisOf(0, 60000).ticks.map((tick) => tickLabel(tick, axisOf(0, 60000)))[1]).toBe('20k');
 });

@@ -1,4 +1,5 @@
 /** Round numbers for an axis. */
+import { formatTick } from '../store/format.ts';
 
 export interface Axis {
   domain: [number, number];
@@ -8,6 +9,8 @@ export interface Axis {
 const MOST_TICKS = 5;
 /** Values may stick out of the last tick by this share of the range: a loss of −0.004 needs no tick at −1. */
 const OVERHANG = 0.02;
+/** Values that differ by less than this share of their size differ by rounding alone. */
+const SAME = 1e-9;
 
 /** The smallest round step that covers the range in `MOST_TICKS` ticks. */
 function stepOf(range: number, factors: readonly number[], most = MOST_TICKS): number {
@@ -22,7 +25,10 @@ const times = (from: number, to: number, step: number): number[] =>
 
 /** An axis that covers low to high. A constant stands in the middle of a range of its own size. */
 export function axisOf(low: number, high: number): Axis {
-  if (low === high) return axisOf(low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2);
+  if (high - low <= SAME * Math.max(Math.abs(low), Math.abs(high))) {
+    const room = (Math.abs(high) || 1) / 2;
+    return axisOf(high - room, high + room);
+  }
   const range = high - low;
   const step = stepOf(range, [1, 2, 2.5, 5]);
   const ticks = times(
@@ -31,6 +37,13 @@ export function axisOf(low: number, high: number): Axis {
     step,
   );
   return { domain: [Math.min(low, ticks[0]), Math.max(high, ticks[ticks.length - 1])], ticks };
+}
+
+/** How a tick is written: short, with as many digits as it takes to tell it from its neighbours. */
+export function tickLabel(tick: number, { ticks }: Axis): string {
+  if (new Set(ticks.map(formatTick)).size === ticks.length) return formatTick(tick);
+  const digits = Math.ceil(-Math.log10(ticks[1] - ticks[0])) + 1;
+  return String(Number(tick.toFixed(Math.max(0, Math.min(12, digits)))));
 }
 
 /** Round steps (counted from 1) between two rows (counted from 0), as rows. */

@@ -9,8 +9,8 @@ import {
   XAxis,
   YAxis,
 } from 'recharts';
-import { formatCount, formatNumber, formatTick } from '../store/format.ts';
-import { axisOf, stepTicks } from './axis.ts';
+import { formatCount, formatNumber } from '../store/format.ts';
+import { axisOf, stepTicks, tickLabel } from './axis.ts';
 import { type Band, chartRows, extentOf, placeOf, type Row, type Series } from './chart-rows.ts';
 
 export interface MetricChartProps {
@@ -122,7 +122,7 @@ export function MetricChart({ series, bands, domain, height = 180, width }: Metr
         tick={tick}
         tickLine={false}
         axisLine={false}
-        tickFormatter={formatTick}
+        tickFormatter={(value: number) => tickLabel(value, axis)}
         allowDataOverflow={false}
       />
       <Tooltip

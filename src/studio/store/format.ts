@@ -25,6 +25,7 @@ export function formatTick(value: number): string {
 /** "42 s", "3 min 10 s", "1 h 5 min". */
 export function formatDuration(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return '–';
+  if (seconds > 0 && seconds < 0.5) return 'under 1 s';
   const s = Math.round(seconds);
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;

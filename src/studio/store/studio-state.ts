@@ -1,5 +1,6 @@
 /** The page's state and how an engine event changes it: one pure function that never heard of React. */
 import type {
+  BackendName,
   DatasetReport,
   DeviceReport,
   EngineEvent,
@@ -44,6 +45,8 @@ export interface GrowingGroup {
 }
 
 export interface StudioState {
+  /** Where the person wants runs to be computed, those on a dropped file too. */
+  compute: BackendName | 'auto';
   device: DeviceReport | null;
   run: RunState;
   recipe: Recipe | null;
@@ -68,6 +71,7 @@ export interface StudioState {
 
 export function initialState(): StudioState {
   return {
+    compute: 'auto',
     device: null,
     run: 'idle',
     recipe: null,

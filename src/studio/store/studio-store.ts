@@ -63,6 +63,10 @@ export const commands = {
   onEvent: (listener: (event: EngineEvent) => void) => client.subscribe(listener),
 };
 
+export function chooseCompute(compute: BackendChoice): void {
+  useStudio.setState({ compute });
+}
+
 export function showError(message: string): void {
   useStudio.setState((state) => withError(state, message));
 }

@@ -1,14 +1,15 @@
 /** The live curves. They are drawn again about once a second, in turns, however fast steps come. */
-import { ActionIcon, Card, Group, SimpleGrid, Table, Text, Tooltip } from '@mantine/core';
+import { ActionIcon, Card, Group, SimpleGrid, Text, Tooltip } from '@mantine/core';
 import { useState } from 'react';
 import { METRICS } from '../../../worker/protocol.ts';
 import type { Band, Series } from '../../charts/chart-rows.ts';
 import { MetricChart } from '../../charts/metric-chart.tsx';
-import { formatNumber } from '../../store/format.ts';
 import type { StudioState } from '../../store/studio-state.ts';
 import { useStudio } from '../../store/studio-store.ts';
 import { CHARTS, type ChartSpec, SET_COLORS } from './chart-specs.ts';
+import { ChartTable } from './chart-table.tsx';
 import { useTurn } from './use-turn.ts';
+import './curves.css';
 
 /** Of a card with its chart: nothing jumps while a chart waits for its first turn. */
 const CARD_HEIGHT = 258;
@@ -42,35 +43,6 @@ export function seriesOf(spec: ChartSpec, { log, evaluations }: StudioState): Se
   return [...lines, ...points];
 }
 
-/** The last rows as a table, for those who do not read charts. */
-function ChartTable({ spec, state }: { spec: ChartSpec; state: StudioState }) {
-  const rows = Array.from({ length: Math.min(8, state.log.length) }, (_, i) => state.log.length - 1 - i);
-  return (
-    <Table.ScrollContainer minWidth={200} h={180}>
-      <Table fz="xs" verticalSpacing={2}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>step</Table.Th>
-            {spec.lines.map((line) => (
-              <Table.Th key={line.metric}>{line.name}</Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {rows.map((row) => (
-            <Table.Tr key={row}>
-              <Table.Td>{row + 1}</Table.Td>
-              {spec.lines.map((line) => (
-                <Table.Td key={line.metric}>{formatNumber(state.log.column(line.metric)[row])}</Table.Td>
-              ))}
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
-  );
-}
-
 function ChartCard({ spec }: { spec: ChartSpec }) {
   const [state, element] = useTurn();
   const [table, setTable] = useState(false);
@@ -80,7 +52,7 @@ function ChartCard({ spec }: { spec: ChartSpec }) {
     <Card ref={element} role="region" aria-label={spec.title} mih={CARD_HEIGHT}>
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <Tooltip label={help} multiline w={300} events={{ hover: true, focus: true, touch: true }}>
-          <Text fw={600} size="sm" tabIndex={0}>
+          <Text fw={600} size="sm" tabIndex={0} className="chart-title">
             {spec.title}
           </Text>
         </Tooltip>
@@ -116,7 +88,7 @@ function ChartCard({ spec }: { spec: ChartSpec }) {
         ))}
       </Group>
       {table ? (
-        <ChartTable spec={spec} state={state} />
+        <ChartTable title={spec.title} series={series} bands={bandsOf(state)} />
       ) : (
         <MetricChart series={series} bands={bandsOf(state)} domain={spec.domain} />
       )}

@@ -8,6 +8,7 @@ import './data-panel.css';
 
 function Report({ report }: { report: DatasetReport }) {
   const busy = useStudio(({ run }) => run === 'running' || run === 'paused' || run === 'loading');
+  const backend = useStudio((state) => state.compute);
   return (
     <Card data-testid="dataset-report" component="section" aria-label={`Data set ${report.name}`}>
       <Group justify="space-between" wrap="wrap">
@@ -23,7 +24,7 @@ function Report({ report }: { report: DatasetReport }) {
           data-testid="train-on-file"
           variant="light"
           disabled={busy || report.kept === 0}
-          onClick={() => commands.start(fileRecipe(report.name))}
+          onClick={() => commands.start(fileRecipe(report.name), { backend })}
         >
           Train on this file
         </Button>

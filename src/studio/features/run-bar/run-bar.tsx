@@ -3,7 +3,7 @@ import { Button, FileButton, Group, NumberInput, Select, Stack, Text } from '@ma
 import { useEffect, useState } from 'react';
 import type { RunState } from '../../../worker/protocol.ts';
 import { loadRecipe, type OfferedRecipe, offeredRecipes, readRecipeFile } from '../../store/recipes.ts';
-import { type BackendChoice, commands, showError, useStudio } from '../../store/studio-store.ts';
+import { chooseCompute, commands, showError, useStudio } from '../../store/studio-store.ts';
 import './run-bar.css';
 import { archiveName, exportModel } from './export-model.ts';
 
@@ -36,12 +36,12 @@ export function RunBar() {
   const run = useStudio((state) => state.run);
   const stage = useStudio((state) => state.stages[state.current]?.name ?? '');
   const recipeName = useStudio((state) => state.recipe?.name ?? 'model');
+  const backend = useStudio((state) => state.compute);
   const hasModel = useStudio((state) => state.parameters > 0);
   const [offered, setOffered] = useState<OfferedRecipe[]>([]);
   const [chosen, setChosen] = useState<string | null>(null);
   const [opened, setOpened] = useState<{ name: string; recipe: unknown } | null>(null);
   const [scale, setScale] = useState<number | string>(1);
-  const [backend, setBackend] = useState<BackendChoice>('auto');
   const [exporting, setExporting] = useState(false);
 
   useEffect(() => {
@@ -116,7 +116,7 @@ export function RunBar() {
           label="Compute"
           data={COMPUTE}
           value={backend}
-          onChange={(value) => setBackend(value ?? 'auto')}
+          onChange={(value) => chooseCompute(value ?? 'auto')}
           allowDeselect={false}
           disabled={busy}
           w={130}
@@ -127,6 +127,8 @@ export function RunBar() {
           aria-description="Multiplies the steps of every stage: 0.1 is a quick look"
           value={scale}
           onChange={setScale}
+          // An empty field would pass for some number or other: it says which.
+          onBlur={() => scale === '' && setScale(1)}
           min={0.001}
           max={10}
           step={0.1}
