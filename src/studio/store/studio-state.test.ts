@@ -112,7 +112,14 @@ test('numbers and times are written for people', () => {
     '–',
   ]);
   expect([0.5, 50000, 2.5e6].map(formatTick)).toEqual(['0.5', '50k', '2.5M']);
-  expect([0, 0.2, 5, 65, 3700, null].map(formatDuration)).toEqual(['0 s', 'under 1 s', '5 s', '1 min 5 s', '1 h 1 min', '–']);
+  expect([0, 0.2, 5, 65, 3700, null].map(formatDuration)).toEqual([
+    '0 s',
+    'under 1 s',
+    '5 s',
+    '1 min 5 s',
+    '1 h 1 min',
+    '–',
+  ]);
 });
 
 test('the recipe for a dropped file is a valid recipe', () => {
