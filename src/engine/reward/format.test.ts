@@ -31,6 +31,16 @@ describe('valid', () => {
   });
 });
 
+test('the fewest paths of a block can be set', () => {
+  const one = tokens('P < a > /P S c /S e');
+  expect(checkFormat(one, ids, { minPaths: 1 })).toMatchObject({ valid: true, validBlocks: 1 });
+  expect(checkFormat(tokens('P < a > < b > /P S c /S e'), ids, { minPaths: 3 })).toMatchObject({
+    valid: false,
+    validBlocks: 0,
+    faults: ['block 1 has 2 path(s)'],
+  });
+});
+
 describe('each hole of the released checker', () => {
   test.each([
     ['one path', 'P < a > /P n S c /S e', undefined],

@@ -13,11 +13,11 @@ export type Hack =
   | 'nested_block';
 
 export interface FormatReport {
-  /** All tags balance, every block has at least two paths and its summary right behind it. No tags at all is valid. */
+  /** All tags balance, every block has at least `minPaths` paths and its summary right behind it. No tags at all is valid. */
   valid: boolean;
   /** Blocks opened. */
   blocks: number;
-  /** Blocks that are whole: closed, at least two paths, with a summary. */
+  /** Blocks that are whole: closed, enough paths, with a summary. */
   validBlocks: number;
   /** What is wrong, in words. */
   faults: string[];
@@ -25,10 +25,16 @@ export interface FormatReport {
   hacks: Hack[];
 }
 
-/** Fewest paths of a block. */
-const MIN_PATHS = 2;
+export interface FormatOptions {
+  /** Fewest paths of a block. */
+  minPaths?: number;
+}
 
-export function checkFormat(tokens: ArrayLike<number>, ids: SpecialIds): FormatReport {
+export function checkFormat(
+  tokens: ArrayLike<number>,
+  ids: SpecialIds,
+  { minPaths = 2 }: FormatOptions = {},
+): FormatReport {
   const faults: string[] = [];
   const hacks = new Set<Hack>();
   let blocks = 0;
@@ -83,7 +89,7 @@ export function checkFormat(tokens: ArrayLike<number>, ids: SpecialIds): FormatR
         break;
       case ids.parallelEnd:
         if (state === 'block') {
-          if (paths.length < MIN_PATHS) fault(`block ${blocks} has ${paths.length} path(s)`);
+          if (paths.length < minPaths) fault(`block ${blocks} has ${paths.length} path(s)`);
           if (new Set(paths).size < paths.length) hacks.add('identical_paths');
           state = 'after';
           pending = [...ids.beforeSummary];
