@@ -35,5 +35,8 @@ export default defineConfig({
   base: './',
   plugins: [react(), models()],
   worker: { format: 'es' },
+  // Found before the page is served: packages that are met only when the worker starts would reload the page in dev,
+  // just when a newcomer has pressed Start.
+  optimizeDeps: { entries: ['index.html', 'src/worker/engine.worker.ts', 'src/engine/tensor/*.ts'] },
   build: { target: 'es2023', chunkSizeWarningLimit: 1200 },
 });

@@ -112,6 +112,55 @@ test('random trees, cut anywhere: positions and visibility are those of the orac
   );
 });
 
+test('the other ways to treat a block that the text ends in: random trees against the oracle', () => {
+  fc.assert(
+    fc.property(tree, (shape) => {
+      const all = places(shape);
+      const tokens = all.map(({ token }) => token);
+      const opened = tokens.lastIndexOf(IDS.parallel);
+      // The text ends in a block iff nothing behind its <Parallel> is on the trunk again.
+      const unclosed = opened >= 0 && all.slice(opened + 1).every(({ block }) => block > 0);
+      const last = unclosed ? all[opened].position : -1;
+      const released = structureOf(tokens, 0, IDS, { unclosed: 'released' });
+      expect(Array.from(released.positions)).toEqual(all.map(({ position }) => position));
+      const codes = all.map(({ block, path }, t) =>
+        unclosed && t > opened ? 0 : block && 16 * block + path,
+      );
+      expect(Array.from(released.branches)).toEqual(codes);
+      const plain = structureOf(tokens, 0, IDS, { unclosed: 'plain' });
+      expect(Array.from(plain.branches)).toEqual(codes);
+      expect(Array.from(plain.positions)).toEqual(
+        all.map(({ position }, t) => (unclosed && t > opened ? last + t - opened : position)),
+      );
+      const seen = structureOf(tokens, 0, IDS, { variant: 'seen' });
+      expect(Array.from(seen.positions)).toEqual([...tokens.keys()]);
+      expect(new Set(seen.branches)).toEqual(new Set([0]));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('random trees are drawn as they were described', () => {
+  fc.assert(
+    fc.property(tree, (shape) => {
+      const whole = { ...shape, cut: Number.POSITIVE_INFINITY };
+      const tokens = places(whole).map(({ token }) => token);
+      const { segments, blocks } = treeOf(tokens, 0, IDS, (ids) => 'w'.repeat(ids.length));
+      expect(blocks).toEqual(
+        shape.blocks.map(({ paths, summary }) => ({
+          paths: paths.map((n) => 'w'.repeat(n)),
+          summary: 'w'.repeat(summary),
+        })),
+      );
+      const words = shape.start + 1 + shape.blocks.reduce((sum, { after }) => sum + after, 0);
+      const trunk = segments.filter(({ kind }) => kind === 'trunk');
+      expect(trunk.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(words);
+      expect(segments.every(({ open }) => !open)).toBe(true);
+    }),
+    { numRuns: 100 },
+  );
+});
+
 describe('treeOf', () => {
   const decode = (ids: number[]) => ids.map((id) => 'abcdefghijklmnop'[id]).join('');
   const response = [

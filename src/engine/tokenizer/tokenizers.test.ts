@@ -40,11 +40,22 @@ describe('the task vocabulary', () => {
   });
 
   test('gives back every document', () => {
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < 500; i++) {
       const document = signedChain.document(new Rng(3, i), i % 2 ? 'parallel' : 'base', KNOBS);
       const text = document.prompt + document.completion;
       expect(tokenizer.decode(tokenizer.encode(text))).toBe(text);
     }
+  });
+
+  test('keeps its ids, which shipped models depend on', () => {
+    const named = ['<pad>', '<bos>', '<eos>', ...TAGS, '?', 'Final Answer:', '+', '-', '=', ',', '>', '!'];
+    expect(named.map((token) => tokenizer.id(token))).toEqual([...named.keys()]);
+    expect([0, 1, 30].map((n) => tokenizer.id(String(n)))).toEqual([17, 18, 47]);
+  });
+
+  test('has the id of <pad> for what it has no token for, as the Rust library has', () => {
+    expect(tokenizer.encode('+1 2')).toEqual([11, 18, tokenizer.special.pad, 19]);
+    expect(tokenizer.encode('31')).toEqual([tokenizer.special.pad]);
   });
 
   test('leaves <bos>, <eos> and <pad> out of texts', () => {
@@ -89,6 +100,34 @@ describe('a character vocabulary', () => {
     expect(tokenizer.decode(tokenizer.encode('cab 🙂\n<Path>x'))).toBe('cab 🙂\n<Path>x');
     expect(tokenizer.encode('aéa')).toEqual([tokenizer.id('a'), tokenizer.id('<unk>'), tokenizer.id('a')]);
     expect(tokenizer.id('P')).toBe(-1);
+  });
+
+  test('gives any of its own texts back, and marks each other character once', () => {
+    const piece = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.constantFrom(...TAGS, '\r\n', '👩‍🚀', '<Pa', '007'),
+    );
+    const text = fc.array(piece, { maxLength: 5 }).map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(text, text, (seen, other) => {
+        const own = load(characterTokenizerDocuments([seen]));
+        expect(own.decode(own.encode(seen))).toBe(seen);
+        const known = new Set(seen.split(/<\/?(?:Parallel|Path|Summary)>/).flatMap((part) => [...part]));
+        const parts = other.split(/(<\/?(?:Parallel|Path|Summary)>)/);
+        const shown = parts.map((part, i) =>
+          i % 2 ? part : [...part].map((character) => (known.has(character) ? character : '<unk>')).join(''),
+        );
+        expect(own.decode(own.encode(other))).toBe(shown.join(''));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('a tag inside a broken tag hides no character; half an emoji is the replacement character', () => {
+    const own = load(characterTokenizerDocuments(['<Pa<Parallel>th>', 'x\ud83d']));
+    expect(own.decode(own.encode('<Pa<Parallel>th>'))).toBe('<Pa<Parallel>th>');
+    expect(own.id('\ufffd')).toBeGreaterThan(0);
+    expect(JSON.stringify(own.json)).not.toContain('\\ud83d');
   });
 });
 

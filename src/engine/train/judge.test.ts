@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { signedChain } from '../data/tasks/signed-chain.ts';
 import type { Rollout } from '../rollout/row.ts';
 import { structureOf } from '../rollout/tree.ts';
@@ -110,4 +110,86 @@ test('a log line holds text, tree, answer and what it was paid', () => {
     advantage: 0.5,
     tree: { blocks: [{ paths: ['+1=1+2=3', '+1=1+2=5'], summary: '3,5>3' }] },
   });
+});
+
+describe('judging', () => {
+  const accuracy = { kind: 'accuracy' } as const;
+
+  test.each([
+    ['an answer twice', '+1=1+2=3Final Answer:3Final Answer:3'],
+    ['text behind the answer', '+1=1+2=3Final Answer:3+'],
+    ['no answer', '+1=1+2=3'],
+    ['an answer in a path only', '<Parallel><Path>Final Answer:3</Path><Path>+1=1</Path></Parallel>'],
+  ])('%s is no answer', (_, text) => {
+    expect(judge(rolloutOf(text), problem, context, accuracy, 1)).toMatchObject({
+      answer: null,
+      correct: false,
+      reward: -1,
+    });
+  });
+
+  test('a response without <eos> has no answer, even where nobody said that it was cut', () => {
+    const whole = rolloutOf(PLAIN.replaceAll('4', '3'));
+    expect(judge(whole, problem, context, accuracy, 1).correct).toBe(true);
+    const cut = { ...whole, tokens: whole.tokens.slice(0, -1) };
+    expect(judge(cut, problem, context, accuracy, 1)).toMatchObject({ answer: null, correct: false });
+  });
+
+  test('a right answer in a broken format is right, but not paid by the easy reward', () => {
+    const broken = '<Parallel><Path>+1=1+2=3</Path></Parallel><Summary>3>3</Summary>Final Answer:3';
+    expect(judge(rolloutOf(broken), problem, context, accuracy, 1)).toMatchObject({
+      correct: true,
+      reward: 1,
+    });
+    const paid = judge(rolloutOf(broken), problem, context, easy, 1);
+    expect(paid).toMatchObject({ correct: true, reward: -1, format: { valid: false, blocks: 1 } });
+  });
+
+  test('the step of the stage decides what an alternating reward pays', () => {
+    const settings = { kind: 'alternating', window: 10, bonusSteps: 2, bonus: 1.2 } as const;
+    const paid = [8, 9].map((step) => judge(rolloutOf(EARLY), problem, context, settings, step).reward);
+    expect(paid).toEqual([1, 1.2]);
+  });
+});
+
+test('lengths, cuts, tokens and hacks of a batch, by hand', () => {
+  const accuracy = { kind: 'accuracy' } as const;
+  const hacks = '<Parallel><Path></Path><Path></Path></Parallel><Summary>3>3</Summary>Final Answer:3';
+  const rollouts = [
+    // 6 words, "Final Answer:", 3 and <eos>: 9 tokens one after the other
+    rolloutOf('+1=1+2Final Answer:3'),
+    rolloutOf(EARLY, { truncated: true }),
+    rolloutOf(hacks),
+  ];
+  const judged = rollouts.map((rollout) => judge(rollout, problem, context, accuracy, 1));
+  const metrics = rolloutMetrics(judged, rollouts, accuracy);
+  // EARLY: <Parallel>, two paths of 10, </Parallel>, <Summary> and 5 words and </Summary>, answer 2, <eos> = 32;
+  // hacks: 1 + 2 · 2 + 1 + 5 + 2 + 1 = 14
+  expect(judged.map(({ behaviour }) => behaviour.length)).toEqual([9, 32, 14]);
+  expect(metrics).toMatchObject({
+    'completions/min_length': 9,
+    'completions/max_length': 32,
+    'completions/mean_terminated_length': (9 + 14) / 2,
+    'completions/clipped_ratio': 1 / 3,
+    'parallel/ratio': 2 / 3,
+    // The empty paths are not valid, and what was cut has no answer
+    'parallel/valid_ratio': 1 / 3,
+    'hack/empty_paths': 1 / 3,
+    'hack/identical_paths': 1 / 3,
+    'hack/missing_summary': 0,
+    accuracy: 2 / 3,
+    reward: 1 / 3,
+  });
+  // The second path of EARLY costs no depth (10), nor that of hacks (2)
+  expect(metrics['tokens/total']).toBeCloseTo((9 + 32 + 14) / 3, 12);
+  expect(metrics['tokens/critical']).toBeCloseTo((9 + 22 + 12) / 3, 12);
+  expect(metrics['tokens/saved']).toBeCloseTo(1 - 43 / 55, 12);
+});
+
+test('a batch that its budget cut whole has no mean terminated length', () => {
+  const rollouts = [rolloutOf(PLAIN, { truncated: true })];
+  const judged = rollouts.map((rollout) => judge(rollout, problem, context, easy, 1));
+  const metrics = rolloutMetrics(judged, rollouts, easy);
+  expect(metrics).not.toHaveProperty('completions/mean_terminated_length');
+  expect(metrics).toMatchObject({ 'completions/clipped_ratio': 1, reward_std: 0 });
 });

@@ -65,3 +65,78 @@ test('a stage whose file is not loaded says so', () => {
     /y\.jsonl.*Drop it/s,
   );
 });
+
+test('documents, too, are drawn around held-out questions, asked either way', () => {
+  const narrow = {
+    ...sft,
+    batchSize: 100,
+    data: {
+      source: 'task' as const,
+      task: 'signed-chain',
+      mix: (['base', 'parallel'] as const).map((kind) => ({
+        ...(sft.data.source === 'task' ? sft.data.mix[0] : null)!,
+        kind,
+        templates: { E: 1 },
+        weight: 1,
+        terms: [2],
+        bigShare: 0,
+      })),
+    },
+  };
+  const [tokenizer] = tokenizers;
+  const promptOf = ({ tokens, promptLength }: { tokens: Int32Array; promptLength: number }) =>
+    tokenizer.decode(tokens.slice(0, promptLength));
+  const all = exampleSource(recipe, 0, narrow, tokenizer, new Map(), new Set());
+  const prompts = [1, 2, 3].flatMap((step) => all(step).map(promptOf));
+  expect(new Set(prompts.map((prompt) => prompt.at(-1)))).toEqual(new Set(['?', '!']));
+  // Held out as parallel questions; a plain document must not have them either.
+  const half = [...new Set(prompts.map((prompt) => prompt.slice(0, -1)))].slice(0, 80);
+  const heldOut = heldOutQuestions([
+    half.map((question) => ({ prompt: `${question}!`, answer: '', difficulty: '' })),
+  ]);
+  const source = exampleSource(recipe, 0, narrow, tokenizer, new Map(), heldOut);
+  for (const step of [1, 2, 3])
+    for (const example of source(step)) expect(half).not.toContain(promptOf(example).slice(0, -1));
+});
+
+test('held-out problems differ between seeds and sets, and there are as many as asked for', () => {
+  const sets = heldOutProblems(recipe, true);
+  expect(sets.map((set) => set.length)).toEqual(recipe.evaluation.sets.map(({ problems }) => problems));
+  expect(heldOutProblems({ ...recipe, seed: recipe.seed + 1 }, true)).not.toEqual(sets);
+  expect(heldOutProblems(recipe, true)).toEqual(sets);
+});
+
+test('problems depend on seed, stage, step and index only', () => {
+  const of = (seed: number, stage: number) => problemSource({ ...recipe, seed }, stage, grpo, new Set());
+  const ask = (source: ReturnType<typeof of>, step: number) => [0, 1, 2, 3].map((i) => source(step, i));
+  const first = of(1, 6);
+  const third = ask(first, 3);
+  ask(first, 1);
+  expect(ask(first, 3)).toEqual(third);
+  expect(ask(of(1, 6), 3)).toEqual(third);
+  for (const other of [ask(first, 4), ask(of(2, 6), 3), ask(of(1, 7), 3)]) expect(other).not.toEqual(third);
+  const plain = { ...grpo, rollout: { ...grpo.rollout, mode: 'sequential' as const } };
+  expect(problemSource({ ...recipe, seed: 1 }, 6, plain, new Set())(3, 0).prompt).toMatch(/\?$/);
+});
+
+test('epochs that end in the middle of a batch are permutations as well', () => {
+  const rows = Array.from({ length: 10 }, (_, i) => ({ prompt: `${i}:`, completion: `${i}` }));
+  const data = { source: 'dropped' as const, name: 'x.jsonl' };
+  const stage = { ...sft, data, batchSize: 4, maxTokens: 64 };
+  const dropped = new Map([['x.jsonl', rows]]);
+  const read = (source: ReturnType<typeof exampleSource>, step: number) =>
+    source(step).map(({ tokens }) => tokenizers[1].decode(tokens));
+  const source = exampleSource(recipe, 0, stage, tokenizers[1], dropped, new Set());
+  const texts = [1, 2, 3, 4, 5].flatMap((step) => read(source, step));
+  expect(new Set(texts.slice(0, 10)).size).toBe(10);
+  expect(new Set(texts.slice(10)).size).toBe(10);
+  // Step 3 holds the end of one epoch and the start of the next; a fresh source, as after a resume, has the same.
+  const fresh = exampleSource(recipe, 0, stage, tokenizers[1], dropped, new Set());
+  expect(read(fresh, 3)).toEqual(texts.slice(8, 12));
+});
+
+test('a dropped file without rows is as good as none', () => {
+  const stage = { ...sft, data: { source: 'dropped' as const, name: 'empty.jsonl' } };
+  const dropped = new Map([['empty.jsonl', []]]);
+  expect(() => exampleSource(recipe, 0, stage, tokenizers[1], dropped, new Set())).toThrow(/empty\.jsonl/);
+});

@@ -132,11 +132,84 @@ describe('documents', () => {
   });
 });
 
+/** Runs repeat from recipe and seed, and shipped models were trained on these draws. */
+describe('draws that must not change', () => {
+  const knobs = {
+    ...KNOBS,
+    teacherNoiseSmall: 0.3,
+    teacherNoiseBig: 0.3,
+    redoShare: 0.5,
+    templates: { S: 0.35, E: 0.3, L: 0.3, EL: 0.05 },
+    gapProbability: 0.6,
+    gapMax: 90,
+  };
+  test.each([
+    ['base', 1, '+7+4+4+29-3?', '+7=7+4=11+4=26+29=24-3=21Final Answer:21', 74],
+    ['base', 2, '+2-9-3?', '+2=2-9=26-3=23,+2=2-9=24-3=0Final Answer:0', 53],
+    [
+      'parallel',
+      3,
+      '+8-23-5+3!',
+      '+8=8-23=20-5=20+3=23<Parallel><Path>+8=8-23=16-5=11+3=14</Path><Path>+8=8-23=16-5=11+3=14</Path></Parallel><Summary>23,14,14>14</Summary>Final Answer:14',
+      77,
+    ],
+  ] as const)('%s document %i', (kind, stream, prompt, completion, positionGap) => {
+    expect(signedChain.document(new Rng(7, stream), kind, knobs)).toEqual({
+      prompt,
+      completion,
+      positionGap,
+    });
+  });
+
+  test('problems', () => {
+    expect(signedChain.problem(new Rng(7, 9), { ...knobs, bigShare: null }, true)).toEqual({
+      prompt: '+7-7-29!',
+      answer: '2',
+      difficulty: 'easy',
+    });
+    expect(signedChain.problem(new Rng(7, 10), { ...knobs, bigShare: 1 }, false).prompt).toBe(
+      '+28-15-28-13?',
+    );
+  });
+});
+
+test('ties of a vote are broken at random, not by order', () => {
+  const noisy = { ...KNOBS, teacherNoiseSmall: 1, teacherNoiseBig: 1 };
+  const picks = many(400, (rng) => signedChain.document(rng, 'parallel', noisy).completion)
+    .map((text) => /<Summary>(\d+),(\d+)>(\d+)</.exec(text)!)
+    .filter(([, a, b]) => a !== b)
+    .map(([, a, , vote]) => Number(vote === a));
+  const n = picks.length;
+  const first = picks.reduce((sum, x) => sum + x, 0);
+  // Binomial with p = ½; five standard deviations
+  expect(Math.abs(first - n / 2)).toBeLessThan(5 * Math.sqrt(n / 4));
+});
+
+test('the share of big terms is the one asked for', () => {
+  const operands = many(1000, (rng) => signedChain.problem(rng, { ...KNOBS, terms: [4] }, true)).flatMap(
+    ({ prompt }) => [...prompt.matchAll(/\d+/g)].map(([x]) => Number(x)),
+  );
+  const big = operands.filter((x) => x >= 10).length;
+  expect(operands).toHaveLength(4000);
+  expect(Math.abs(big / 4000 - 0.25)).toBeLessThan(5 * Math.sqrt((0.25 * 0.75) / 4000));
+});
+
+test('step noise replaces what follows = by any of the 31 numbers', () => {
+  const noise = signedChain.stepNoise(0.07)!;
+  expect(noise).toMatchObject({ after: '=', probability: 0.07 });
+  expect(new Set(noise.replacements)).toEqual(new Set(Array.from({ length: 31 }, (_, n) => String(n))));
+});
+
 test.each([
   ['+1=1Final Answer:1', '1'],
   ['Final Answer:30', '30'],
   ['Final Answer:31', null],
   ['Final Answer:1+', null],
+  ['Final Answer:1 ', null],
+  ['Final Answer:1\n', null],
+  ['+1=1\nFinal Answer:7', '7'],
+  ['Final Answer:99999999999999999999', null],
+  ['Final Answer:1Final Answer:2', null],
   ['Final Answer:1Final Answer:1', null],
   ['Final Answer:', null],
   ['1', null],
