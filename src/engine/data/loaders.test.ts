@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../base/assert.ts';
@@ -22,7 +23,8 @@ describe('GSM8K rows', () => {
   });
 
   test('the whole training set, if it is on this machine', async () => {
-    const path = '/work/shared/data/math/gsm8k_train.jsonl';
+    // The folder `shared` lies beside the repository, here and in CI.
+    const path = fileURLToPath(new URL('../../../../shared/data/math/gsm8k_train.jsonl', import.meta.url));
     if (!existsSync(path)) {
       console.warn(`NOT TESTED: ${path} is not on this machine`);
       expect(process.env.CI, 'CI must have the GSM8K file').toBeFalsy();

@@ -40,7 +40,7 @@ export function behaviourOf(
   gold: string,
 ): Behaviour {
   const length = response.length;
-  const forks = Array.from(response, (token, i) => (token === ids.parallel ? i : -1)).filter((i) => i >= 0);
+  const forks = forkIndices(response, ids);
   if (tree.blocks.length === 0 || forks.length === 0)
     return {
       length,
@@ -67,6 +67,22 @@ export function behaviourOf(
     pathAccuracy: paths.length === 0 ? null : mean(paths.map((answer) => (answer === gold ? 1 : 0))),
     verification: mean(tree.blocks.map((_, b) => (hadAnswer(tree, b + 1, task) ? 1 : 0))),
   };
+}
+
+/** Where the trunk forks. A <Parallel> inside a block or a summary is a word there, as `treeOf` reads it. */
+function forkIndices(response: ArrayLike<number>, ids: SpecialIds): number[] {
+  const forks: number[] = [];
+  let closing = -1;
+  for (let i = 0; i < response.length; i++) {
+    const token = response[i];
+    if (closing >= 0) {
+      if (token === closing) closing = -1;
+    } else if (token === ids.parallel) {
+      forks.push(i);
+      closing = ids.parallelEnd;
+    } else if (token === ids.summary) closing = ids.summaryEnd;
+  }
+  return forks;
 }
 
 /** Had the trunk (or an earlier summary) arrived at an answer before block `block`? */

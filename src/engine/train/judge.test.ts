@@ -193,3 +193,15 @@ test('a batch that its budget cut whole has no mean terminated length', () => {
   expect(metrics).not.toHaveProperty('completions/mean_terminated_length');
   expect(metrics).toMatchObject({ 'completions/clipped_ratio': 1, reward_std: 0 });
 });
+
+test('two number tokens that read as one are no answer, nor is a number with padding in it', () => {
+  const own = { ...problem, answer: '15' };
+  const whole = rolloutOf('+14=14+1=15Final Answer:15');
+  expect(judge(whole, own, context, easy, 1).answer).toBe('15');
+  const { eos, pad } = tokenizer.special;
+  for (const between of [[], [pad]]) {
+    const digits = [tokenizer.id('1'), ...between, tokenizer.id('5'), eos];
+    const glued = { ...whole, tokens: Int32Array.from([...whole.tokens.slice(0, -2), ...digits]) };
+    expect(judge(glued, own, context, easy, 1)).toMatchObject({ answer: null, correct: false, reward: -1 });
+  }
+});

@@ -35,13 +35,22 @@ export function judge(
   const tree = treeOf(rollout.tokens, rollout.promptLength, ids, (list) => tokenizer.decode(list));
   // A response that its budget cut has no answer, whatever it says.
   const ended = !rollout.truncated && response[response.length - 1] === ids.eos;
-  const answer = ended ? task.extractAnswer(text) : null;
+  const written = ended ? task.extractAnswer(text) : null;
+  // Two number tokens that read as one ("1", "5") are no answer: the model must not be paid for how text is glued.
+  const answer =
+    written !== null && endsWith(response, tokenizer.encode(task.answerMarker + written)) ? written : null;
   const correct = answer !== null && answer === problem.answer;
   const format = checkFormat(response, ids);
   const behaviour = behaviourOf(response, tree, ids, task, problem.answer);
   const { blocks, validBlocks, valid: formatValid } = format;
   const paid = reward(settings, { correct, blocks, validBlocks, formatValid }, step);
   return { problem, text, tree, answer, correct, format, behaviour, reward: paid.reward, parts: paid.parts };
+}
+
+/** Does a response end in these tokens and <eos>? */
+function endsWith(response: ArrayLike<number>, tail: readonly number[]): boolean {
+  const start = response.length - 1 - tail.length;
+  return start >= 0 && tail.every((token, i) => response[start + i] === token);
 }
 
 /** A line of `rollouts.jsonl`. */

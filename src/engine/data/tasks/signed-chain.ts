@@ -119,6 +119,7 @@ const ANSWER = new RegExp(`^(?:(?!${FINAL_ANSWER})[^])*${FINAL_ANSWER}(\\d+)$`);
 export const signedChain: Task = {
   name: 'signed-chain',
   vocabulary: ['?', FINAL_ANSWER, '+', '-', '=', ',', '>', '!', ...NUMBERS],
+  answerMarker: FINAL_ANSWER,
   splitPattern: `${FINAL_ANSWER}|\\d+|[+\\-=,>!?]`,
 
   problem(rng: Rng, knobs: ProblemKnobs, parallel: boolean): Problem {

@@ -22,6 +22,8 @@ export interface Task {
   problem(rng: Rng, knobs: ProblemKnobs, parallel: boolean): Problem;
   /** A document for a supervised stage. */
   document(rng: Rng, kind: DocumentKind, knobs: DocumentKnobs): Document;
+  /** What announces the answer: the response must end in the tokens of this text and the answer, and nothing else. */
+  readonly answerMarker: string;
   /** The answer in a finished response (no end-of-text token in it), or null. */
   extractAnswer(response: string): string | null;
   /** The answer that a path or a stretch of trunk arrives at, or null: for agreement and exploration metrics. */
