@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../base/assert.ts';
+import { TEST_IDS } from '../tokenizer/test-ids.ts';
 import { readModelFolder, writeModelFolder } from './checkpoint.ts';
 import { parameterCount } from './config.ts';
 import { readSafetensors, writeSafetensors } from './safetensors.ts';
@@ -17,18 +18,7 @@ const buffers = (files: Map<string, Uint8Array<ArrayBuffer>>) =>
   new Map([...files].map(([name, bytes]) => [name, bytes.buffer]));
 
 const tokenizer = {
-  special: {
-    pad: 0,
-    bos: 1,
-    eos: 2,
-    parallel: 3,
-    parallelEnd: 4,
-    path: 5,
-    pathEnd: 6,
-    summary: 7,
-    summaryEnd: 8,
-    beforeSummary: [],
-  },
+  special: TEST_IDS,
   json: { version: '1.0', model: { type: 'WordLevel' } },
   configJson: { tokenizer_class: 'PreTrainedTokenizerFast' },
   token: (id: number) => ['<pad>', '<bos>', '<eos>'][id],

@@ -1,21 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { signedChain } from '../data/tasks/signed-chain.ts';
 import { treeOf } from '../rollout/tree.ts';
-import type { SpecialIds } from '../tokenizer/tags.ts';
+import { TEST_IDS } from '../tokenizer/test-ids.ts';
 import { behaviourOf } from './behaviour.ts';
 
-const ids: SpecialIds = {
-  pad: 0,
-  bos: 1,
-  eos: 2,
-  parallel: 3,
-  parallelEnd: 4,
-  path: 5,
-  pathEnd: 6,
-  summary: 7,
-  summaryEnd: 8,
-  beforeSummary: [],
-};
+const ids = { ...TEST_IDS, beforeSummary: [] };
 const TAG: Record<string, number> = { P: 3, '/P': 4, '<': 5, '>': 6, S: 7, '/S': 8, e: 2 };
 
 /** Behaviour of a response in which each word is a token: tags as in `TAG`, any other word its own text. */

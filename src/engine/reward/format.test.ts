@@ -1,19 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { SpecialIds } from '../tokenizer/tags.ts';
+import { TEST_IDS } from '../tokenizer/test-ids.ts';
 import { checkFormat } from './format.ts';
 
-const ids: SpecialIds = {
-  pad: 0,
-  bos: 1,
-  eos: 2,
-  parallel: 3,
-  parallelEnd: 4,
-  path: 5,
-  pathEnd: 6,
-  summary: 7,
-  summaryEnd: 8,
-  beforeSummary: [9],
-};
+const ids = TEST_IDS;
 const WORDS: Record<string, number> = { P: 3, '/P': 4, '<': 5, '>': 6, S: 7, '/S': 8, n: 9, e: 2 };
 /** "P < a > < b > /P n S c /S": letters are words, the rest tags. */
 const tokens = (text: string) => text.split(' ').map((word) => WORDS[word] ?? word.charCodeAt(0));

@@ -5,23 +5,12 @@ import { Decoder } from '../model/decoder.ts';
 import { initialWeights } from '../model/init.ts';
 import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
 import { memory, tf } from '../tensor/tfjs.ts';
-import type { SpecialIds } from '../tokenizer/tags.ts';
+import { TEST_IDS } from '../tokenizer/test-ids.ts';
 import { type GenerateSettings, generate } from './generate.ts';
 import type { Rollout } from './row.ts';
 import { structureOf, visible } from './tree.ts';
 
-export const IDS: SpecialIds = {
-  pad: 0,
-  bos: 1,
-  eos: 2,
-  parallel: 3,
-  parallelEnd: 4,
-  path: 5,
-  pathEnd: 6,
-  summary: 7,
-  summaryEnd: 8,
-  beforeSummary: [9],
-};
+export const IDS = TEST_IDS;
 
 const CONFIG: ModelConfig = {
   architecture: 'qwen3',
