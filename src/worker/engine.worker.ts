@@ -68,13 +68,18 @@ function open(backend: BackendChoice): Promise<void> {
   return opened.ready;
 }
 
+/** Ends the watch over the device before. */
+let unwatch = (): void => {};
+
 async function init(backend: BackendChoice): Promise<void> {
   const device = await openBackend(backend);
-  onDeviceLost((reason) => {
+  unwatch();
+  unwatch = onDeviceLost((message) => {
     stopAsked = true;
+    opened = null;
     fail(
       new UserError(
-        `The graphics device was lost (${reason}). The run stopped at its last save. Reload the page to go on; if it happens again, use smaller micro-batches or the CPU.`,
+        `${message} If it happens again, use smaller micro-batches (microBatchTokens) or compute on the processor.`,
       ),
       true,
     );
@@ -117,6 +122,8 @@ async function start(document: unknown, options: StartOptions): Promise<void> {
     await drive(handle);
     setState(stopAsked ? 'stopped' : 'finished');
   } catch (error) {
+    // A GPU that reported an error stays faulty: the next run opens the backend anew.
+    opened = null;
     fail(error, true);
     setState('failed');
   } finally {

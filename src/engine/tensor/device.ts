@@ -29,13 +29,13 @@ const faultListeners = new Set<DeviceListener>();
 /** The GPU is gone, and all tensors with it. Returns a function that takes the listener off. */
 export function onDeviceLost(listener: DeviceListener): () => void {
   lostListeners.add(listener);
-  return () => lostListeners.delete(listener);
+  return () => void lostListeners.delete(listener);
 }
 
 /** The GPU reported an error (out of memory, say): results since then are void, and reads fail with it. */
 export function onDeviceFault(listener: DeviceListener): () => void {
   faultListeners.add(listener);
-  return () => faultListeners.delete(listener);
+  return () => void faultListeners.delete(listener);
 }
 
 /** Asked for as high as the adapter offers; everything else stays at WebGPU's defaults. */
