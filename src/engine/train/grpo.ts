@@ -21,6 +21,7 @@ import { type GenerateSettings, generate, type RolloutRequest } from '../rollout
 import type { Rollout, Row } from '../rollout/row.ts';
 import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
 import { type Tensor, tf } from '../tensor/tfjs.ts';
+import type { SpecialIds } from '../tokenizer/tags.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { groupAdvantages, shareOfEqualGroups } from './advantage.ts';
 import { disposeBatch, pack, perSlot, toDevice } from './batch.ts';
@@ -109,7 +110,7 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
     const learningRate = learningRateAt(stage, step, stage.steps);
     const tally = newTally();
     const oldLogps = stage.trainInjected
-      ? await logProbs(model, rollouts, stage)
+      ? await logProbs(model, rollouts, stage, ids)
       : rollouts.map((rollout) => rollout.logp);
     for (let epoch = 0; epoch < stage.innerEpochs; epoch++) {
       const order = new Rng(context.seed, context.stageIndex, step, ORDER, epoch).shuffle(
@@ -148,7 +149,7 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
 
     /** Adds the gradient of one mini-batch, micro-batch after micro-batch. */
     async function* update(chosen: readonly number[], first: boolean): AsyncGenerator<GrpoEvent> {
-      const masks = chosen.map((i) => lossMask(rollouts[i], stage.trainInjected));
+      const masks = chosen.map((i) => lossMask(rollouts[i], stage.trainInjected, ids));
       const total = masks.reduce((sum, mask) => sum + mask.reduce((a, b) => a + b, 0), 0);
       if (total === 0) return;
       const examples = chosen.map((i, k) => ({ ...exampleOf(rollouts[i], masks[k]), index: i }));
@@ -206,10 +207,17 @@ async function* sampled<E>(
   }
 }
 
-/** 1 on the tokens that count in the loss. */
-function lossMask(rollout: Rollout, trainInjected: boolean): Uint8Array {
+/**
+ * 1 on the tokens that count in the loss: those that the policy sampled, and with `trainInjected` the tags that the
+ * runtime wrote for it, but never a number that step noise put in.
+ */
+export function lossMask(rollout: Rollout, trainInjected: boolean, ids: SpecialIds): Uint8Array {
   if (!trainInjected) return rollout.sampled;
-  return rollout.sampled.map((_, i) => (i >= rollout.promptLength ? 1 : 0));
+  const { path, pathEnd, parallelEnd, summary, summaryEnd, beforeSummary } = ids;
+  const injected = new Set([path, pathEnd, parallelEnd, summary, summaryEnd, ...beforeSummary]);
+  return rollout.sampled.map((own, i) =>
+    own || (i >= rollout.promptLength && injected.has(rollout.tokens[i])) ? 1 : 0,
+  );
 }
 
 function exampleOf(rollout: Rollout, mask: Uint8Array): Example {
@@ -222,10 +230,11 @@ async function logProbs(
   model: Decoder,
   rollouts: readonly Rollout[],
   stage: GrpoStage,
+  ids: SpecialIds,
 ): Promise<Float32Array[]> {
   const out = rollouts.map((rollout) => new Float32Array(rollout.tokens.length));
   const examples = rollouts.map((rollout, index) => ({
-    ...exampleOf(rollout, lossMask(rollout, true)),
+    ...exampleOf(rollout, lossMask(rollout, true, ids)),
     index,
   }));
   for (const micro of splitByTokens(examples, stage.microBatchTokens) as (typeof examples)[]) {
