@@ -1,6 +1,12 @@
 /** A vocabulary of the 256 bytes, written as a real `tokenizer.json` (byte-level BPE without merges): takes any text. */
 import { TAGS } from './tags.ts';
-import { addedToken, SPECIAL_TOKENS, type TokenizerDocuments, tokenizerConfig } from './task-tokenizer.ts';
+import {
+  addedToken,
+  SPECIAL_TOKENS,
+  type TokenizerDocuments,
+  tokenizerConfig,
+  tokenizerJson,
+} from './task-tokenizer.ts';
 
 /**
  * The printable characters that stand for the bytes in byte-level BPE (GPT-2): printable bytes for themselves, the
@@ -19,14 +25,8 @@ export function byteTokenizerDocuments(): TokenizerDocuments {
   const words = [...named, ...byteCharacters()];
   const added = named.map((word, id) => addedToken(id, word, id < SPECIAL_TOKENS.length));
   return {
-    json: {
-      version: '1.0',
-      truncation: null,
-      padding: null,
-      added_tokens: added,
-      normalizer: null,
+    json: tokenizerJson(added, {
       pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false },
-      post_processor: null,
       decoder: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false },
       model: {
         type: 'BPE',
@@ -40,7 +40,7 @@ export function byteTokenizerDocuments(): TokenizerDocuments {
         vocab: Object.fromEntries(words.map((word, id) => [word, id])),
         merges: [],
       },
-    },
+    }),
     configJson: tokenizerConfig(added),
   };
 }

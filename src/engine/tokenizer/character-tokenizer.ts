@@ -1,6 +1,12 @@
 /** A vocabulary of the characters of given texts, written as a real `tokenizer.json` (word level, one character a word). */
 import { TAGS } from './tags.ts';
-import { addedToken, SPECIAL_TOKENS, type TokenizerDocuments, tokenizerConfig } from './task-tokenizer.ts';
+import {
+  addedToken,
+  SPECIAL_TOKENS,
+  type TokenizerDocuments,
+  tokenizerConfig,
+  tokenizerJson,
+} from './task-tokenizer.ts';
 
 const UNKNOWN = '<unk>';
 const TAG = new RegExp(TAGS.join('|'));
@@ -18,21 +24,15 @@ export function characterTokenizerDocuments(texts: Iterable<string>): TokenizerD
   const words = [...named, ...sorted];
   const added = named.map((word, id) => addedToken(id, word, id < SPECIAL_TOKENS.length || word === UNKNOWN));
   return {
-    json: {
-      version: '1.0',
-      truncation: null,
-      padding: null,
-      added_tokens: added,
-      normalizer: null,
+    json: tokenizerJson(added, {
       pre_tokenizer: { type: 'Split', pattern: { Regex: '[\\s\\S]' }, behavior: 'Isolated', invert: false },
-      post_processor: null,
       decoder: { type: 'Fuse' },
       model: {
         type: 'WordLevel',
         vocab: Object.fromEntries(words.map((word, id) => [word, id])),
         unk_token: UNKNOWN,
       },
-    },
+    }),
     configJson: { ...tokenizerConfig(added), unk_token: UNKNOWN },
   };
 }

@@ -33,6 +33,24 @@ export function tokenizerConfig(added: readonly { id: number; content: string; s
   };
 }
 
+/** A `tokenizer.json` without normaliser and post-processor, in the order of keys that the Rust library writes. */
+export function tokenizerJson(
+  added: readonly ReturnType<typeof addedToken>[],
+  parts: { pre_tokenizer: object; decoder: object; model: object },
+) {
+  return {
+    version: '1.0',
+    truncation: null,
+    padding: null,
+    added_tokens: added,
+    normalizer: null,
+    pre_tokenizer: parts.pre_tokenizer,
+    post_processor: null,
+    decoder: parts.decoder,
+    model: parts.model,
+  };
+}
+
 /** Ids: <pad>, <bos>, <eos>, the six tags, then the task's tokens in their order. */
 export function taskTokenizerDocuments(task: Task): TokenizerDocuments {
   const words = [...SPECIAL_TOKENS, ...TAGS, ...task.vocabulary];
@@ -41,26 +59,20 @@ export function taskTokenizerDocuments(task: Task): TokenizerDocuments {
     addedToken(id, word, id < SPECIAL_TOKENS.length),
   );
   return {
-    json: {
-      version: '1.0',
-      truncation: null,
-      padding: null,
-      added_tokens: added,
-      normalizer: null,
+    json: tokenizerJson(added, {
       pre_tokenizer: {
         type: 'Split',
         pattern: { Regex: task.splitPattern },
         behavior: 'Isolated',
         invert: false,
       },
-      post_processor: null,
       decoder: { type: 'Fuse' },
       model: {
         type: 'WordLevel',
         vocab: Object.fromEntries(words.map((word, id) => [word, id])),
         unk_token: '<pad>',
       },
-    },
+    }),
     configJson: tokenizerConfig(added),
   };
 }
