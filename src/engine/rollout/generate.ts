@@ -76,3 +76,19 @@ export async function* generate(
   }
   return rows.map(finishedRollout);
 }
+
+/** Passes a generator's rows on as events and returns its result; stops it when the caller stops. */
+export async function* mapRows<E>(
+  rows: AsyncGenerator<readonly Row[], Rollout[]>,
+  toEvent: (rows: readonly Row[]) => E,
+): AsyncGenerator<E, Rollout[]> {
+  try {
+    for (;;) {
+      const next = await rows.next();
+      if (next.done) return next.value;
+      yield toEvent(next.value);
+    }
+  } finally {
+    await rows.return([]);
+  }
+}

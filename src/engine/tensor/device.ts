@@ -24,18 +24,11 @@ export interface DeviceReport {
 export type DeviceListener = (message: string) => void;
 
 const lostListeners = new Set<DeviceListener>();
-const faultListeners = new Set<DeviceListener>();
 
 /** The GPU is gone, and all tensors with it. Returns a function that takes the listener off. */
 export function onDeviceLost(listener: DeviceListener): () => void {
   lostListeners.add(listener);
   return () => void lostListeners.delete(listener);
-}
-
-/** The GPU reported an error (out of memory, say): results since then are void, and reads fail with it. */
-export function onDeviceFault(listener: DeviceListener): () => void {
-  faultListeners.add(listener);
-  return () => void faultListeners.delete(listener);
 }
 
 /** Asked for as high as the adapter offers; everything else stays at WebGPU's defaults. */
@@ -96,9 +89,7 @@ async function openWebGpu(): Promise<Opened> {
   setWgslRunner(runWgsl);
   // Small ops on the CPU would be baked into a captured step as constants, and cost a read-back.
   tf.env().set('WEBGPU_CPU_FORWARD', false);
-  const backend = new PolypathBackend(device, info, (error) => {
-    for (const listener of faultListeners) listener(error.message);
-  });
+  const backend = new PolypathBackend(device, info);
   device.lost.then(({ reason, message }) => {
     if (reason === 'destroyed') return; // by us
     const text = `The graphics device was lost${message ? ` (${message})` : ''}. What was on it is gone; go on from the last checkpoint.`;

@@ -46,15 +46,13 @@ export interface WgslPass {
 export interface OpSpec<Attributes> {
   name: string;
   outputs(inputs: readonly TensorSpec[], attributes: Attributes): TensorSpec[];
-  /** The slow truth. Outputs arrive zeroed. Inputs named in `mutates` may be written. */
+  /** The slow truth. Outputs arrive zeroed. An op that works in place writes its inputs. */
   reference(
     inputs: readonly HostArray[],
     outputs: readonly HostArray[],
     attributes: Attributes,
     shapes: readonly (readonly number[])[],
   ): void;
-  /** Indices of inputs that are changed in place. */
-  mutates?: readonly number[];
   /** Form on cpu made of other ops, for ops that have no loop of their own. */
   composedCpu?(inputs: Tensor[], attributes: Attributes): Tensor[];
   /** Faster form on wasm, made of tfjs ops (run outside the tape). */

@@ -48,11 +48,7 @@ export class PolypathBackend extends WebGPUBackend {
   /** Dispatches after which tfjs sends its command buffer to the GPU. */
   readonly submitBatch: number;
 
-  constructor(
-    device: GPUDevice,
-    info: GPUAdapterInfo | undefined,
-    private readonly onFault: (error: Error) => void,
-  ) {
+  constructor(device: GPUDevice, info: GPUAdapterInfo | undefined) {
     super(device, info);
     this.internals = this as unknown as BackendInternals;
     this.submitBatch = tf.env().getNumber('WEBGPU_DEFERRED_SUBMIT_BATCH_SIZE');
@@ -85,9 +81,7 @@ export class PolypathBackend extends WebGPUBackend {
 
   /** Every read fails with this error from now on (the first one stays). */
   fail(error: Error): void {
-    if (this.fault) return;
-    this.fault = error;
-    this.onFault(error);
+    this.fault ??= error;
   }
 
   /** Makes reads work again after an error that was dealt with. */

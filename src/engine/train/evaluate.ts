@@ -3,7 +3,7 @@ import { foldKey } from '../../base/rng.ts';
 import type { Problem } from '../data/example.ts';
 import type { Task } from '../data/tasks/task.ts';
 import type { Decoder } from '../model/decoder.ts';
-import { type GenerateSettings, generate } from '../rollout/generate.ts';
+import { type GenerateSettings, generate, mapRows } from '../rollout/generate.ts';
 import type { Rollout } from '../rollout/row.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { majAtK, meanAtK, passAtK } from './evaluation-metrics.ts';
@@ -39,18 +39,7 @@ export async function* evaluate(context: EvaluateContext): AsyncGenerator<null, 
   const rollouts: Rollout[] = [];
   for (let start = 0; start < requests.length; start += ROWS_AT_ONCE) {
     const rows = generate(model, requests.slice(start, start + ROWS_AT_ONCE), context.settings, ids);
-    try {
-      for (;;) {
-        const next = await rows.next();
-        if (next.done) {
-          rollouts.push(...next.value);
-          break;
-        }
-        yield null;
-      }
-    } finally {
-      await rows.return([]);
-    }
+    rollouts.push(...(yield* mapRows(rows, () => null)));
   }
   const judged: Judged[] = rollouts.map((rollout, i) =>
     judge(rollout, problems[Math.floor(i / samples)], context, { kind: 'accuracy' }, 1),

@@ -17,7 +17,7 @@ import type { Example, Problem } from '../data/example.ts';
 import { splitByTokens } from '../data/packing.ts';
 import type { Task } from '../data/tasks/task.ts';
 import type { Decoder } from '../model/decoder.ts';
-import { type GenerateSettings, generate, type RolloutRequest } from '../rollout/generate.ts';
+import { type GenerateSettings, generate, mapRows, type RolloutRequest } from '../rollout/generate.ts';
 import type { Rollout, Row } from '../rollout/row.ts';
 import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
 import { type Tensor, tf } from '../tensor/tfjs.ts';
@@ -64,146 +64,134 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
   const ids = tokenizer.special;
   const gradients = new GradientSum(model);
 
-  for (let step = context.firstStep + 1; step <= stage.steps; step++) {
-    const started = performance.now();
-
-    // 1. Sample G rollouts of each of P problems.
-    const problems = Array.from({ length: P }, (_, index) => context.problem(step, index));
-    const requests: RolloutRequest[] = problems.flatMap((problem, index) => {
-      const prompt = [...(ids.bos >= 0 ? [ids.bos] : []), ...tokenizer.encode(problem.prompt)];
-      return Array.from({ length: G }, (_, sample) => ({
-        prompt,
-        key: foldKey(context.seed, context.stageIndex, step, SAMPLE, index, sample),
-      }));
-    });
-    const rollouts = yield* sampled(generate(model, requests, context.settings, ids), (rows) => ({
-      type: 'progress',
-      step,
-      prompt: problems[0].prompt,
-      rows: rows.slice(0, G),
-    }));
-    const rolloutSeconds = (performance.now() - started) / 1000;
-
-    // 2. Judge them, and compare each with its group.
-    const judging = performance.now();
-    const judged = rollouts.map((rollout, i) =>
-      judge(rollout, problems[Math.floor(i / G)], context, stage.reward, step),
-    );
-    const rewards = judged.map((one) => one.reward);
-    const advantages = groupAdvantages(rewards, G);
-    yield {
-      type: 'records',
-      records: judged.map((one, i) =>
-        rolloutRecord(one, {
-          stage: stage.name,
-          step,
-          group: Math.floor(i / G),
-          sample: i % G,
-          advantage: advantages[i],
-        }),
-      ),
-    };
-    const rewardSeconds = (performance.now() - judging) / 1000;
-
-    // 3. Mini-batches of optimizer steps on the same rollouts.
-    const training = performance.now();
-    const learningRate = learningRateAt(stage, step, stage.steps);
-    const tally = newTally();
-    const oldLogps = stage.trainInjected
-      ? await logProbs(model, rollouts, stage, ids)
-      : rollouts.map((rollout) => rollout.logp);
-    for (let epoch = 0; epoch < stage.innerEpochs; epoch++) {
-      const order = new Rng(context.seed, context.stageIndex, step, ORDER, epoch).shuffle(
-        rollouts.map((_, i) => i),
-      );
-      const per = Math.ceil(order.length / stage.miniBatches);
-      for (let start = 0; start < order.length; start += per) {
-        const chosen = order.slice(start, start + per).filter((i) => advantages[i] !== 0);
-        const first = epoch === 0 && start === 0;
-        for await (const event of update(chosen, first)) yield event;
-        if (gradients.isEmpty) continue;
-        tally.gradNorm += await optimizer.apply(gradients.take(), learningRate);
-        tally.updates++;
-      }
-    }
-    const trainSeconds = (performance.now() - training) / 1000;
-
-    const seconds = (performance.now() - started) / 1000;
-    const tokens = rollouts.reduce((sum, rollout) => sum + rollout.tokens.length, 0);
-    yield {
-      type: 'step',
-      step,
-      metrics: {
-        ...rolloutMetrics(judged, rollouts, stage.reward),
-        ...tallyMetrics(tally),
-        frac_reward_zero_std: shareOfEqualGroups(rewards, G),
-        learning_rate: learningRate,
-        num_tokens: tokens,
-        step_time: seconds,
-        'perf/tokens_per_second': tokens / seconds,
-        'perf/rollout_seconds': rolloutSeconds,
-        'perf/reward_seconds': rewardSeconds,
-        'perf/train_seconds': trainSeconds,
-      },
-    };
-
-    /** Adds the gradient of one mini-batch, micro-batch after micro-batch. */
-    async function* update(chosen: readonly number[], first: boolean): AsyncGenerator<GrpoEvent> {
-      const masks = chosen.map((i) => lossMask(rollouts[i], stage.trainInjected, ids));
-      const total = masks.reduce((sum, mask) => sum + mask.reduce((a, b) => a + b, 0), 0);
-      if (total === 0) return;
-      const examples = chosen.map((i, k) => ({ ...exampleOf(rollouts[i], masks[k]), index: i }));
-      for (const micro of splitByTokens(examples, stage.microBatchTokens) as (typeof examples)[]) {
-        const packed = pack(micro);
-        const batch = toDevice(packed);
-        const old = perSlot(
-          packed,
-          micro.map((example) => oldLogps[example.index]),
-        );
-        const mask = perSlot(
-          packed,
-          micro.map((example) => example.targets),
-        );
-        const advantage = perSlot(
-          packed,
-          micro.map((example) => new Float32Array(example.tokens.length).fill(advantages[example.index])),
-        );
-        const tensors = [old, advantage, mask].map((values) => tf.tensor1d(values));
-        let aside: Tensor[] = [];
-        const value = gradients.add(() => {
-          const { logp, entropy } = tokenLoss(
-            model.hidden(batch),
-            model.head,
-            batch.targets,
-            stage.rollout.temperature || 1,
-          ); // (N)
-          aside = [tf.keep(logp.clone()), tf.keep(entropy.clone())];
-          return tf.div(tf.sum(policyLoss(logp, tensors[0], tensors[1], tensors[2], stage)), total);
-        });
-        tally.loss += (await value.data())[0];
-        const [logp, entropy] = await Promise.all(aside.map((t) => t.data()));
-        addToTally(tally, { logp, entropy, old, advantage, mask }, stage, first);
-        tf.dispose([value, ...aside, ...tensors]);
-        disposeBatch(batch);
-        yield { type: 'tick' };
-      }
-    }
-  }
-}
-
-/** Passes a generator's rows on as events and returns its result; stops it when the caller stops. */
-async function* sampled<E>(
-  rows: AsyncGenerator<readonly Row[], Rollout[]>,
-  toEvent: (rows: readonly Row[]) => E,
-): AsyncGenerator<E, Rollout[]> {
   try {
-    for (;;) {
-      const next = await rows.next();
-      if (next.done) return next.value;
-      yield toEvent(next.value);
+    for (let step = context.firstStep + 1; step <= stage.steps; step++) {
+      const started = performance.now();
+
+      // 1. Sample G rollouts of each of P problems.
+      const problems = Array.from({ length: P }, (_, index) => context.problem(step, index));
+      const requests: RolloutRequest[] = problems.flatMap((problem, index) => {
+        const prompt = [...(ids.bos >= 0 ? [ids.bos] : []), ...tokenizer.encode(problem.prompt)];
+        return Array.from({ length: G }, (_, sample) => ({
+          prompt,
+          key: foldKey(context.seed, context.stageIndex, step, SAMPLE, index, sample),
+        }));
+      });
+      const rollouts = yield* mapRows(generate(model, requests, context.settings, ids), (rows) => ({
+        type: 'progress',
+        step,
+        prompt: problems[0].prompt,
+        rows: rows.slice(0, G),
+      }));
+      const rolloutSeconds = (performance.now() - started) / 1000;
+
+      // 2. Judge them, and compare each with its group.
+      const judging = performance.now();
+      const judged = rollouts.map((rollout, i) =>
+        judge(rollout, problems[Math.floor(i / G)], context, stage.reward, step),
+      );
+      const rewards = judged.map((one) => one.reward);
+      const advantages = groupAdvantages(rewards, G);
+      yield {
+        type: 'records',
+        records: judged.map((one, i) =>
+          rolloutRecord(one, {
+            stage: stage.name,
+            step,
+            group: Math.floor(i / G),
+            sample: i % G,
+            advantage: advantages[i],
+          }),
+        ),
+      };
+      const rewardSeconds = (performance.now() - judging) / 1000;
+
+      // 3. Mini-batches of optimizer steps on the same rollouts.
+      const training = performance.now();
+      const learningRate = learningRateAt(stage, step, stage.steps);
+      const tally = newTally();
+      const oldLogps = stage.trainInjected
+        ? await logProbs(model, rollouts, stage, ids)
+        : rollouts.map((rollout) => rollout.logp);
+      for (let epoch = 0; epoch < stage.innerEpochs; epoch++) {
+        const order = new Rng(context.seed, context.stageIndex, step, ORDER, epoch).shuffle(
+          rollouts.map((_, i) => i),
+        );
+        const per = Math.ceil(order.length / stage.miniBatches);
+        for (let start = 0; start < order.length; start += per) {
+          const chosen = order.slice(start, start + per).filter((i) => advantages[i] !== 0);
+          const first = epoch === 0 && start === 0;
+          for await (const event of update(chosen, first)) yield event;
+          if (gradients.isEmpty) continue;
+          tally.gradNorm += await optimizer.apply(gradients.take(), learningRate);
+          tally.updates++;
+        }
+      }
+      const trainSeconds = (performance.now() - training) / 1000;
+
+      const seconds = (performance.now() - started) / 1000;
+      const tokens = rollouts.reduce((sum, rollout) => sum + rollout.tokens.length, 0);
+      yield {
+        type: 'step',
+        step,
+        metrics: {
+          ...rolloutMetrics(judged, rollouts, stage.reward),
+          ...tallyMetrics(tally),
+          frac_reward_zero_std: shareOfEqualGroups(rewards, G),
+          learning_rate: learningRate,
+          num_tokens: tokens,
+          step_time: seconds,
+          'perf/tokens_per_second': tokens / seconds,
+          'perf/rollout_seconds': rolloutSeconds,
+          'perf/reward_seconds': rewardSeconds,
+          'perf/train_seconds': trainSeconds,
+        },
+      };
+
+      /** Adds the gradient of one mini-batch, micro-batch after micro-batch. */
+      async function* update(chosen: readonly number[], first: boolean): AsyncGenerator<GrpoEvent> {
+        const masks = chosen.map((i) => lossMask(rollouts[i], stage.trainInjected, ids));
+        const total = masks.reduce((sum, mask) => sum + mask.reduce((a, b) => a + b, 0), 0);
+        if (total === 0) return;
+        const examples = chosen.map((i, k) => ({ ...exampleOf(rollouts[i], masks[k]), index: i }));
+        for (const micro of splitByTokens(examples, stage.microBatchTokens) as (typeof examples)[]) {
+          const packed = pack(micro);
+          const batch = toDevice(packed);
+          const old = perSlot(
+            packed,
+            micro.map((example) => oldLogps[example.index]),
+          );
+          const mask = perSlot(
+            packed,
+            micro.map((example) => example.targets),
+          );
+          const advantage = perSlot(
+            packed,
+            micro.map((example) => new Float32Array(example.tokens.length).fill(advantages[example.index])),
+          );
+          const tensors = [old, advantage, mask].map((values) => tf.tensor1d(values));
+          let aside: Tensor[] = [];
+          const value = gradients.add(() => {
+            const { logp, entropy } = tokenLoss(
+              model.hidden(batch),
+              model.head,
+              batch.targets,
+              stage.rollout.temperature || 1,
+            ); // (N)
+            aside = [tf.keep(logp.clone()), tf.keep(entropy.clone())];
+            return tf.div(tf.sum(policyLoss(logp, tensors[0], tensors[1], tensors[2], stage)), total);
+          });
+          tally.loss += (await value.data())[0];
+          const [logp, entropy] = await Promise.all(aside.map((t) => t.data()));
+          addToTally(tally, { logp, entropy, old, advantage, mask }, stage, first);
+          tf.dispose([value, ...aside, ...tensors]);
+          disposeBatch(batch);
+          yield { type: 'tick' };
+        }
+      }
     }
   } finally {
-    await rows.return([]);
+    gradients.dispose();
   }
 }
 

@@ -37,6 +37,12 @@ export class GradientSum {
     return this.sums === null;
   }
 
+  /** Lets go of sums that nobody took: a run may be stopped between two micro-batches. */
+  dispose(): void {
+    if (this.sums) tf.dispose(this.sums);
+    this.sums = null;
+  }
+
   /** Hands the sums over; the caller disposes them. */
   take(): Tensor[] {
     assert(this.sums, 'no gradient was added');

@@ -108,3 +108,29 @@ test('a loss that is not a number stops the run with a sentence that says what t
     /became .* in stage "base-a", step \d+.*lower learning rate/s,
   );
 });
+
+test.each(['sft-1', 'rl-hard'])(
+  'a run that is stopped in the middle of a step of %s leaves no tensor behind',
+  async (name) => {
+    const before = memory().numTensors;
+    const often = recipe.stages.map((stage) => ({ ...stage, microBatchTokens: 64 })) as Recipe['stages'];
+    let stage = '';
+    let steps = 0;
+    let stopped = 0;
+    // Every tick after a few of them is a place to stop; a micro-batch ends there with gradients summed so far.
+    for (const after of [2, 3, 5]) {
+      let ticks = 0;
+      for await (const event of runRecipe(context({ recipe: { ...recipe, stages: often } })).events) {
+        if (event.type === 'stage-started') stage = recipe.stages[event.index].name;
+        if (event.type === 'step') steps++;
+        if (stage === name && event.type === 'tick' && ++ticks === after) {
+          stopped++;
+          break;
+        }
+      }
+    }
+    expect(stopped).toBe(3);
+    expect(steps).toBeGreaterThan(0);
+    expect(memory().numTensors).toBe(before);
+  },
+);

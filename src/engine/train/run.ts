@@ -80,7 +80,7 @@ async function* run(
   const loaded = await initialModel(recipe, { ...context, documents: [...context.dropped.values()].flat() });
   const { tokenizer } = loaded;
   const saved = resume ? readFloatTensors(resume.state, 'the save') : null;
-  const model = new Decoder(loaded.config, saved ? saved : loaded.weights);
+  const model = new Decoder(loaded.config, saved ?? loaded.weights);
   current.model = model;
   current.tokenizer = tokenizer;
 

@@ -34,48 +34,52 @@ export async function* sft(context: SftContext): AsyncGenerator<{ step: number; 
   const { model, optimizer, stage } = context;
   const gradients = new GradientSum(model);
 
-  for (let step = context.firstStep + 1; step <= stage.steps; step++) {
-    const started = performance.now();
-    const examples = context.examples(step);
-    const trained = examples.reduce((sum, example) => sum + count(example.targets), 0);
-    const tokens = examples.reduce((sum, example) => sum + example.tokens.length, 0);
+  try {
+    for (let step = context.firstStep + 1; step <= stage.steps; step++) {
+      const started = performance.now();
+      const examples = context.examples(step);
+      const trained = examples.reduce((sum, example) => sum + count(example.targets), 0);
+      const tokens = examples.reduce((sum, example) => sum + example.tokens.length, 0);
 
-    let loss = 0;
-    let entropy = 0;
-    for (const micro of splitByTokens(examples, stage.microBatchTokens)) {
-      const packed = pack(micro);
-      const batch = toDevice(packed);
-      const mask = tf.tensor1d(Float32Array.from(packed.targets, (target) => (target >= 0 ? 1 : 0)));
-      let entropies: Tensor | null = null;
-      const value = gradients.add(() => {
-        const { logp, entropy: h } = tokenLoss(model.hidden(batch), model.head, batch.targets); // (N)
-        entropies = tf.keep(tf.sum(tf.mul(h, mask)));
-        // log-probs are 0 where there is no target
-        return tf.div(tf.neg(tf.sum(logp)), trained);
-      });
-      loss += (await value.data())[0];
-      entropy += (await entropies!.data())[0];
-      tf.dispose([value, entropies!, mask]);
-      disposeBatch(batch);
-      yield null;
+      let loss = 0;
+      let entropy = 0;
+      for (const micro of splitByTokens(examples, stage.microBatchTokens)) {
+        const packed = pack(micro);
+        const batch = toDevice(packed);
+        const mask = tf.tensor1d(Float32Array.from(packed.targets, (target) => (target >= 0 ? 1 : 0)));
+        let entropies: Tensor | null = null;
+        const value = gradients.add(() => {
+          const { logp, entropy: h } = tokenLoss(model.hidden(batch), model.head, batch.targets); // (N)
+          entropies = tf.keep(tf.sum(tf.mul(h, mask)));
+          // log-probs are 0 where there is no target
+          return tf.div(tf.neg(tf.sum(logp)), trained);
+        });
+        loss += (await value.data())[0];
+        entropy += (await entropies!.data())[0];
+        tf.dispose([value, entropies!, mask]);
+        disposeBatch(batch);
+        yield null;
+      }
+
+      const learningRate = learningRateAt(stage, step, stage.steps);
+      const gradNorm = await optimizer.apply(gradients.take(), learningRate);
+      const seconds = (performance.now() - started) / 1000;
+      yield {
+        step,
+        metrics: {
+          loss,
+          grad_norm: gradNorm,
+          learning_rate: learningRate,
+          entropy: entropy / trained,
+          step_time: seconds,
+          num_tokens: tokens,
+          'perf/tokens_per_second': tokens / seconds,
+          'perf/train_seconds': seconds,
+        },
+      };
     }
-
-    const learningRate = learningRateAt(stage, step, stage.steps);
-    const gradNorm = await optimizer.apply(gradients.take(), learningRate);
-    const seconds = (performance.now() - started) / 1000;
-    yield {
-      step,
-      metrics: {
-        loss,
-        grad_norm: gradNorm,
-        learning_rate: learningRate,
-        entropy: entropy / trained,
-        step_time: seconds,
-        num_tokens: tokens,
-        'perf/tokens_per_second': tokens / seconds,
-        'perf/train_seconds': seconds,
-      },
-    };
+  } finally {
+    gradients.dispose();
   }
 }
 
