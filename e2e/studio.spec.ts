@@ -48,6 +48,9 @@ test('a newcomer starts a run on WebGPU, watches both kinds of stage, pauses, st
   page.on('pageerror', (error) => errors.push(error.message));
   await open(page);
   await openRecipe(page, await tinyRecipe());
+  // Left to itself the page takes the processor where WebGPU runs in software.
+  await page.getByRole('combobox', { name: 'Compute' }).click();
+  await page.getByRole('option', { name: 'WebGPU' }).click();
   await page.getByTestId('start').click();
   await expect(page.getByTestId('device')).toContainText(/webgpu/i, { timeout: 60_000 });
   await expect.poll(() => steps(page, 'base-a'), { timeout: 90_000 }).toBe(3);

@@ -36,6 +36,13 @@ fn uniform_at(key: u32, counter: u32) -> f32 {
 }
 `;
 
+/** WGSL twin of `foldKey` with two parts, and the 24 bits that `uniformAt` is made of; needs `hash32Wgsl`. */
+export const foldKeyWgsl = /* wgsl */ `
+fn fold_part(key: u32, part: u32) -> u32 { return hash32((key * 0x01000193u) ^ hash32(part)); }
+fn fold_key(a: u32, b: u32) -> u32 { return fold_part(fold_part(0x9e3779b9u, a), b); }
+fn bits_at(key: u32, counter: u32) -> u32 { return hash32(key ^ hash32(counter + 0x632be5abu)) >> 8u; }
+`;
+
 /** A sequential view of one stream, for generators of data. */
 export class Rng {
   private counter = 0;

@@ -7,7 +7,8 @@ import type { Document } from '../engine/data/example.ts';
 import { loadDataset } from '../engine/data/loaders.ts';
 import { readModelFolder } from '../engine/model/checkpoint.ts';
 import { parameterCount } from '../engine/model/config.ts';
-import { onDeviceLost, openBackend } from '../engine/tensor/device.ts';
+import { openDevice } from '../engine/model/kernel-gate.ts';
+import { onDeviceLost } from '../engine/tensor/device.ts';
 import { loadTokenizer } from '../engine/tokenizer/hf-tokenizer.ts';
 import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
 import { type RunHandle, runRecipe } from '../engine/train/run.ts';
@@ -72,7 +73,7 @@ function open(backend: BackendChoice): Promise<void> {
 let unwatch = (): void => {};
 
 async function init(backend: BackendChoice): Promise<void> {
-  const device = await openBackend(backend);
+  const device = await openDevice(backend);
   unwatch();
   unwatch = onDeviceLost((message) => {
     stopAsked = true;

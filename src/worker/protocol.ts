@@ -62,6 +62,8 @@ export interface DeviceReport {
   /** WebGPU runs in software (SwiftShader and the like). */
   software: boolean;
   features: string[];
+  /** Style of the WebGPU kernels, and how many of them were compared with their slow truths before use. */
+  kernels?: { style: 'tiled' | 'direct'; checked: number };
 }
 
 export interface ModelReport {

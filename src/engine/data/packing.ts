@@ -3,7 +3,7 @@ import { assert } from '../../base/assert.ts';
 import type { Example } from './example.ts';
 
 /** Segment of padding: no example has it, so nothing sees padding. */
-const PADDING_SEGMENT = 0x7fff;
+export const PADDING_SEGMENT = 0x7fff;
 
 /**
  * A batch as flat arrays of B·T entries. Branch codes carry the example in their upper half: slot i sees slot j of the

@@ -4,6 +4,7 @@
  * (training) and `decode` for single tokens against a key/value cache (rollouts).
  */
 import { assert, UserError } from '../../base/assert.ts';
+import { limitsOf } from '../tensor/device-buffer.ts';
 import {
   cachedAttention,
   type LaneTensors,
@@ -15,7 +16,9 @@ import { rmsNorm } from '../tensor/ops/rms-norm/rms-norm.ts';
 import { ropeAttentionOp, ropeTables } from '../tensor/ops/rope-attention/rope-attention.ts';
 import { swiglu } from '../tensor/ops/swiglu/swiglu.ts';
 import { type Tensor, tf, type Variable } from '../tensor/tfjs.ts';
+import type { PolypathBackend } from '../tensor/webgpu-backend.ts';
 import { type ModelConfig, tensorShapes } from './config.ts';
+import { DeviceModel } from './device-model.ts';
 
 export interface WeightArray {
   shape: readonly number[];
@@ -39,25 +42,47 @@ export interface DecodeCache {
   branches: Tensor;
 }
 
+/** The WebGPU backend if that is what tfjs computes on, else null. */
+export function webgpuBackend(): PolypathBackend | null {
+  return tf.getBackend() === 'webgpu' ? (tf.backend() as unknown as PolypathBackend) : null;
+}
+
 type AttentionForm = (q: Tensor, k: Tensor, v: Tensor, layer: number) => Tensor;
 
 export class Decoder {
   readonly config: ModelConfig;
   /** Every weight, by Hugging Face name, in file order. */
   readonly weights = new Map<string, Variable>();
+  /** Where the weights lie on a GPU; the variables are then views of it. */
+  readonly device: { backend: PolypathBackend; model: DeviceModel } | null;
   private readonly tables: { cos: Tensor; sin: Tensor };
+  private readonly disposal: (() => void)[] = [];
 
   constructor(config: ModelConfig, weights: ReadonlyMap<string, WeightArray>) {
     this.config = config;
+    for (const name of tensorShapes(config).keys())
+      if (!weights.has(name))
+        throw new UserError(`The model has no tensor "${name}", which its config.json asks for.`);
+    const backend = webgpuBackend();
+    this.device = backend && { backend, model: new DeviceModel(config, limitsOf(backend.device)) };
+    this.device?.model.allocate(this.device.backend.device);
     for (const [name, shape] of tensorShapes(config)) {
-      const weight = weights.get(name);
-      if (!weight) throw new UserError(`The model has no tensor "${name}", which its config.json asks for.`);
-      // A copy: AdamW writes in place, and the cpu backend would write into the caller's array.
-      const tensor = tf.tensor(weight.data.slice(), [...shape], 'float32');
+      const tensor = this.place(name, shape, weights.get(name)!.data);
+      if (!tensor) continue;
       this.weights.set(name, tf.variable(tensor, true));
       tensor.dispose();
     }
     this.tables = ropeTables(config.maxPositions, config.headDim, config.ropeTheta);
+  }
+
+  /** A tensor with these values: a view of the arena on a GPU (null where it is split there), else a copy. */
+  private place(name: string, shape: readonly number[], data: Float32Array): Tensor | null {
+    // AdamW writes in place, and the cpu backend would write into the caller's array.
+    if (!this.device) return tf.tensor(data.slice(), [...shape], 'float32');
+    const { backend, model } = this.device;
+    model.weights.write(backend.device, name, data);
+    const slice = model.weights.whole(name);
+    return slice && backend.view(slice);
   }
 
   private weight(name: string): Variable {
@@ -155,13 +180,29 @@ export class Decoder {
   /** Copies of all weights in host memory. */
   async snapshot(): Promise<Map<string, WeightArray>> {
     const copies = new Map<string, WeightArray>();
-    for (const [name, weight] of this.weights)
-      copies.set(name, { shape: weight.shape, data: (await weight.data()).slice() as Float32Array });
+    for (const [name, shape] of tensorShapes(this.config)) {
+      const weight = this.weights.get(name);
+      const data = weight ? ((await weight.data()).slice() as Float32Array) : await this.readSplit(name);
+      copies.set(name, { shape, data });
+    }
     return copies;
   }
 
+  private async readSplit(name: string): Promise<Float32Array> {
+    assert(this.device, `no weight ${name}`);
+    return this.device.backend.readSlices(this.device.model.weights.all(name));
+  }
+
+  /** What else goes with the model. */
+  onDispose(listener: () => void): void {
+    this.disposal.push(listener);
+  }
+
   dispose(): void {
+    for (const listener of this.disposal) listener();
     for (const weight of this.weights.values()) weight.dispose();
     tf.dispose([this.tables.cos, this.tables.sin]);
+    this.device?.backend.flush();
+    this.device?.model.destroy();
   }
 }

@@ -1,13 +1,23 @@
 /**
- * Samples rollouts: all rows of a batch decode together, each with as many lanes as it has open paths. The model and
- * the sampler run on the device; the state machine (row.ts) runs here and reads one token a lane and step.
+ * Samples rollouts. On a GPU everything happens there (captured-rollouts.ts). Elsewhere, and as its slow truth, all rows
+ * of a batch decode together, each with as many lanes as it has open paths, and the state machine (row.ts) runs here and
+ * reads one token a lane and step.
  */
 import { UserError } from '../../base/assert.ts';
 import type { Decoder } from '../model/decoder.ts';
 import { sample } from '../tensor/ops/sample/sample.ts';
 import { tf } from '../tensor/tfjs.ts';
 import type { SpecialIds } from '../tokenizer/tags.ts';
-import { type Feed, finishedRollout, type Rollout, Row, type RowSettings, slackSlots } from './row.ts';
+import { capturedRollouts } from './captured-rollouts.ts';
+import {
+  type Feed,
+  finishedRollout,
+  type Rollout,
+  Row,
+  type RowSettings,
+  type RowView,
+  slotsPerRowFor,
+} from './row.ts';
 
 export interface GenerateSettings extends RowSettings {
   temperature: number;
@@ -24,22 +34,35 @@ export interface RolloutRequest {
 }
 
 /**
- * Yields the rows after every decode step (to draw them and to look at commands) and returns the finished rollouts
- * in the order of the requests. A caller that stops early must call `return()` on the generator.
+ * Yields the rows now and then (to draw them and to look at commands) and returns the finished rollouts in the order
+ * of the requests. A caller that stops early must call `return()` on the generator.
  */
-export async function* generate(
+export function generate(
+  model: Decoder,
+  requests: readonly RolloutRequest[],
+  settings: GenerateSettings,
+  ids: SpecialIds,
+): AsyncGenerator<readonly RowView[], Rollout[]> {
+  const slots = slotsPerRowFor(requests, settings, ids);
+  if (slots > model.config.maxPositions)
+    throw new UserError(
+      `A prompt of ${slots - slotsPerRowFor([], settings, ids)} tokens and a response of up to ${settings.maxTokens} need ${slots} positions, but ` +
+        `the model has ${model.config.maxPositions}. Lower rollout.maxTokens or use a model with more positions.`,
+    );
+  const captured = capturedRollouts(model);
+  return captured
+    ? captured.generate(requests, settings, ids)
+    : generateStepByStep(model, requests, settings, ids);
+}
+
+/** The slow truth of `generate`, on any backend: yields after every decode step. */
+export async function* generateStepByStep(
   model: Decoder,
   requests: readonly RolloutRequest[],
   settings: GenerateSettings,
   ids: SpecialIds,
 ): AsyncGenerator<readonly Row[], Rollout[]> {
-  const longest = Math.max(...requests.map((request) => request.prompt.length));
-  const slotsPerRow = longest + settings.maxTokens + slackSlots(settings.paths, ids.beforeSummary.length);
-  if (slotsPerRow > model.config.maxPositions)
-    throw new UserError(
-      `A prompt of ${longest} tokens and a response of up to ${settings.maxTokens} need ${slotsPerRow} positions, but ` +
-        `the model has ${model.config.maxPositions}. Lower rollout.maxTokens or use a model with more positions.`,
-    );
+  const slotsPerRow = slotsPerRowFor(requests, settings, ids);
   const rows = requests.map(({ prompt, key }) => new Row(prompt, key, settings, ids));
   const cache = model.makeCache(rows.length, slotsPerRow);
   try {
@@ -79,8 +102,8 @@ export async function* generate(
 
 /** Passes a generator's rows on as events and returns its result; stops it when the caller stops. */
 export async function* mapRows<E>(
-  rows: AsyncGenerator<readonly Row[], Rollout[]>,
-  toEvent: (rows: readonly Row[]) => E,
+  rows: AsyncGenerator<readonly RowView[], Rollout[]>,
+  toEvent: (rows: readonly RowView[]) => E,
 ): AsyncGenerator<E, Rollout[]> {
   try {
     for (;;) {

@@ -38,6 +38,14 @@ export interface Feed {
   banned: number;
 }
 
+/** A rollout that is being written, as far as it is to be drawn; tokens and branches in the order of slots. */
+export interface RowView {
+  readonly prompt: readonly number[];
+  readonly tokens: ArrayLike<number>;
+  readonly branches: ArrayLike<number>;
+  readonly done: boolean;
+}
+
 type Mode = 'trunk' | 'paths' | 'summary' | 'done';
 
 interface Path {
@@ -53,11 +61,21 @@ export const branchCode = (block: number, path: number): number => 16 * block + 
 /** Cache slots that a row may use beyond its prompt and `maxTokens`: what closing a block may append. */
 export const slackSlots = (paths: number, injected: number): number => 2 * paths + injected + 4;
 
+/** Cache slots that a row needs for any of these requests. */
+export function slotsPerRowFor(
+  requests: readonly { prompt: readonly number[] }[],
+  { maxTokens, paths }: RowSettings,
+  ids: SpecialIds,
+): number {
+  const longest = requests.reduce((most, { prompt }) => Math.max(most, prompt.length), 0);
+  return longest + maxTokens + slackSlots(paths, ids.beforeSummary.length);
+}
+
 /** Salts that keep the streams of noise apart from those of sampling. */
 const NOISE_HIT = 0x4e01;
 const NOISE_VALUE = 0x4e02;
 
-export class Row {
+export class Row implements RowView {
   readonly tokens: number[] = [];
   readonly positions: number[] = [];
   readonly branches: number[] = [];

@@ -5,6 +5,7 @@
 import { messageOf, UserError } from '../../base/assert.ts';
 import { setWgslRunner } from './op.ts';
 import { tf } from './tfjs.ts';
+import { type KernelStyle, setKernelStyle } from './wgsl.ts';
 
 export type BackendName = 'webgpu' | 'wasm' | 'cpu';
 
@@ -18,6 +19,8 @@ export interface DeviceReport {
   /** WebGPU runs in software (SwiftShader and the like). */
   software: boolean;
   features: string[];
+  /** Which kernels are in use and how many of them were compared with their slow truths, on WebGPU. */
+  kernels?: { style: KernelStyle; checked: number };
 }
 
 /** Told once, in a sentence, when the GPU is gone (driver reset, sleep, another page's crash). */
@@ -59,8 +62,11 @@ function nameOf(info: GPUAdapterInfo): string {
 
 type Opened = { report: DeviceReport } | { reason: string };
 
-/** Opens WebGPU, or says why there is none. */
-async function openWebGpu(): Promise<Opened> {
+const SLOW_WEBGPU =
+  'WebGPU runs in software here, slower than the processor by itself, so training runs on the processor. Compute: WebGPU takes it all the same.';
+
+/** Opens WebGPU, or says why not; `onlyHardware` refuses one that runs in software. */
+async function openWebGpu(onlyHardware: boolean): Promise<Opened | { slow: string }> {
   const gpu = typeof navigator === 'undefined' ? undefined : (navigator.gpu as GPU | undefined);
   if (!gpu)
     return {
@@ -74,6 +80,7 @@ async function openWebGpu(): Promise<Opened> {
   try {
     const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
     if (!adapter) return { reason: 'the browser found no graphics adapter that it can use' };
+    if (onlyHardware && isSoftware(adapter.info)) return { slow: SLOW_WEBGPU };
     const requiredLimits: Record<string, number> = {};
     for (const limit of LIMITS) requiredLimits[limit] = adapter.limits[limit];
     device = await adapter.requestDevice({
@@ -100,6 +107,7 @@ async function openWebGpu(): Promise<Opened> {
   tf.registerBackend('webgpu', () => backend, 3);
   await tf.setBackend('webgpu');
   const software = isSoftware(info);
+  setKernelStyle(software ? 'direct' : 'tiled');
   return {
     report: {
       backend: 'webgpu',
@@ -138,14 +146,17 @@ async function openCpu(): Promise<DeviceReport> {
 
 /**
  * Makes a backend current. `auto` and `webgpu` fall back to wasm, and wasm to plain JavaScript, with a notice that
- * says why; tensors of an earlier backend stay where they were, except that a second WebGPU device replaces the first.
+ * says why; `auto` also leaves WebGPU alone where it runs in software; tensors of an earlier backend stay where they were, except that a second WebGPU device replaces the first.
  */
 export async function openBackend(choice: BackendName | 'auto'): Promise<DeviceReport> {
   let notice: string | null = null;
   if (choice === 'auto' || choice === 'webgpu') {
-    const opened = await openWebGpu();
+    const opened = await openWebGpu(choice === 'auto');
     if ('report' in opened) return opened.report;
-    notice = `No WebGPU here: ${opened.reason}. Training runs on the processor instead, slowly.`;
+    notice =
+      'slow' in opened
+        ? opened.slow
+        : `No WebGPU here: ${opened.reason}. Training runs on the processor instead, slowly.`;
   }
   if (choice !== 'cpu') {
     const opened = await openWasm();

@@ -5,8 +5,15 @@ import { tf } from './tfjs.ts';
 import type { PolypathBackend } from './webgpu-backend.ts';
 
 describe.skipIf(!(await requireWebGpu()))('device', () => {
-  test('auto takes WebGPU, with the limits of the adapter', async () => {
+  test('auto takes WebGPU on a graphics card only', async () => {
+    const software = (await openBackend('webgpu')).software;
     const report = await openBackend('auto');
+    expect(report.backend).toBe(software ? 'wasm' : 'webgpu');
+    if (software) expect(report.notice).toMatch(/software.*Compute: WebGPU/);
+  });
+
+  test('WebGPU has the limits of the adapter', async () => {
+    const report = await openBackend('webgpu');
     expect(report.backend).toBe('webgpu');
     expect(report.name).not.toBe('');
     expect(report.notice === null).toBe(!report.software);

@@ -4,8 +4,10 @@
  * reports makes the next read fail with a sentence, and values read back are never cached, because our kernels change
  * buffers in place.
  */
-import { UserError } from '../../base/assert.ts';
-import { tf } from './tfjs.ts';
+import { assert, UserError } from '../../base/assert.ts';
+import type { Slice } from './arena.ts';
+import { formatBytes, limitsOf, ownGpuBytes } from './device-buffer.ts';
+import { type Tensor, tf } from './tfjs.ts';
 import { WebGPUBackend } from './tfjs-webgpu.ts';
 
 /** Parts of tfjs's backend that its type declarations hide. */
@@ -19,24 +21,14 @@ export interface BackendInternals {
     get(id: object): {
       values: unknown;
       resource?: GPUBuffer;
+      external?: boolean;
       dtype: string;
       shape: number[];
     };
   };
   convertAndCacheOnCPU(id: object, values: unknown): unknown;
+  tensorToBinding(tensor?: { dataId: object }): GPUBindingResource | null;
   bufferManager: { device: unknown };
-}
-
-const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB'];
-/** "1.5 GB"; 1 KB = 1024 bytes. */
-export function formatBytes(bytes: number): string {
-  let unit = 0;
-  let value = bytes;
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${unit === 0 ? value : Number(value.toPrecision(3))} ${UNITS[unit]}`;
 }
 
 const WAY_OUT = 'Try a smaller micro-batch, shorter sequences or a smaller model.';
@@ -45,6 +37,7 @@ export class PolypathBackend extends WebGPUBackend {
   /** The first error that the device reported; every read fails with it until `clearFault`. */
   private fault: Error | null = null;
   private readonly internals: BackendInternals;
+  private readonly views = new WeakMap<object, { offset: number; size: number }>();
   /** Dispatches after which tfjs sends its command buffer to the GPU. */
   readonly submitBatch: number;
 
@@ -77,6 +70,60 @@ export class PolypathBackend extends WebGPUBackend {
     };
     // In-place kernels would leave a cached host copy stale, also one whose read began before the kernel ran.
     this.internals.convertAndCacheOnCPU = (_, values) => values;
+    // tfjs's own kernels would bind the whole buffer that a view is a piece of.
+    const whole = this.internals.tensorToBinding.bind(this);
+    this.internals.tensorToBinding = (tensor) => {
+      const binding = whole(tensor);
+      const view = tensor && this.views.get(tensor.dataId);
+      return view ? { ...(binding as GPUBufferBinding), ...view } : binding;
+    };
+  }
+
+  /** A float32 tensor that is a piece of a buffer of ours, which must outlive it. */
+  view({ buffer, offset, shape }: Slice): Tensor {
+    const info = this.makeTensorInfo([...shape], 'float32');
+    const data = this.internals.tensorMap.get(info.dataId);
+    data.resource = buffer.gpu;
+    data.external = true; // so that tfjs does not put it into its pool
+    const size = 4 * shape.reduce((a, b) => a * b, 1);
+    this.views.set(info.dataId, { offset, size });
+    return tf.engine().makeTensorFromTensorInfo(info);
+  }
+
+  /** Where in its buffer a tensor lies, if it is a view. */
+  viewOf(dataId: object): { offset: number; size: number } | undefined {
+    return this.views.get(dataId);
+  }
+
+  /** Overwrites a tensor where it lies. */
+  overwrite(dataId: object, values: Float32Array): void {
+    this.uploadToGPU(dataId);
+    const data = this.internals.tensorMap.get(dataId);
+    assert(data.resource, 'a tensor without a buffer cannot be overwritten');
+    this.flush();
+    this.device.queue.writeBuffer(
+      data.resource,
+      this.views.get(dataId)?.offset ?? 0,
+      values as Float32Array<ArrayBuffer>,
+    );
+    data.values = null;
+  }
+
+  /** Sends what tfjs has recorded, so that what we submit ourselves comes after it. */
+  flush(): void {
+    if (!this.internals.commandEncoder) return;
+    this.endComputePassEncoder();
+    this.submitQueue();
+  }
+
+  /** Bytes of GPU memory in tfjs's pool and in buffers of ours. */
+  get gpuBytes(): number {
+    return this.memory().numBytesAllocatedInGPU + ownGpuBytes();
+  }
+
+  /** Throws the first error that the device reported, if there is one. */
+  throwIfFaulty(): void {
+    if (this.fault) throw this.fault;
   }
 
   /** Every read fails with this error from now on (the first one stays). */
@@ -94,8 +141,7 @@ export class PolypathBackend extends WebGPUBackend {
     const data = this.internals.tensorMap.get(dataId);
     if (data.resource != null) return;
     const bytes = 4 * data.shape.reduce((a, b) => a * b, 1);
-    const { maxBufferSize, maxStorageBufferBindingSize } = this.device.limits;
-    const limit = Math.min(maxBufferSize, maxStorageBufferBindingSize);
+    const limit = limitsOf(this.device).maxBytes;
     if (bytes > limit)
       throw new UserError(
         `A tensor of shape [${data.shape.join(', ')}] needs ${formatBytes(bytes)}, but this GPU takes at most ${formatBytes(limit)} in one piece. ${WAY_OUT}`,
@@ -105,12 +151,59 @@ export class PolypathBackend extends WebGPUBackend {
 
   override async read(dataId: object): Promise<tf.BackendValues> {
     try {
-      const values = await super.read(dataId);
+      const view = this.views.get(dataId);
+      const values = view ? await this.readView(dataId, view) : await super.read(dataId);
       if (this.fault) throw this.fault;
       return values;
     } catch (error) {
       // A broken buffer makes tfjs fail with "[Invalid Buffer]"; the first error says what happened.
       throw this.fault ?? error;
     }
+  }
+
+  /** The numbers of pieces, one after the other, on the host. */
+  async readSlices(slices: readonly Slice[]): Promise<Float32Array> {
+    this.flush();
+    const parts = await Promise.all(
+      slices.map(async ({ buffer, offset, shape }) => {
+        const size = 4 * shape.reduce((a, b) => a * b, 1);
+        return new Float32Array(await readBuffer(this.device, buffer.gpu, offset, size));
+      }),
+    );
+    this.throwIfFaulty();
+    if (parts.length === 1) return parts[0];
+    const all = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+    let at = 0;
+    for (const part of parts) {
+      all.set(part, at);
+      at += part.length;
+    }
+    return all;
+  }
+
+  private async readView(dataId: object, view: { offset: number; size: number }): Promise<Float32Array> {
+    const { resource } = this.internals.tensorMap.get(dataId);
+    assert(resource, 'a view without its buffer');
+    this.flush();
+    return new Float32Array(await readBuffer(this.device, resource, view.offset, view.size));
+  }
+}
+
+/** Copies bytes of a buffer to the host, after all that was submitted before. */
+export async function readBuffer(
+  device: GPUDevice,
+  buffer: GPUBuffer,
+  offset: number,
+  size: number,
+): Promise<ArrayBuffer> {
+  const staging = device.createBuffer({ size, usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ });
+  const encoder = device.createCommandEncoder();
+  encoder.copyBufferToBuffer(buffer, offset, staging, 0, size);
+  device.queue.submit([encoder.finish()]);
+  try {
+    await staging.mapAsync(GPUMapMode.READ);
+    return staging.getMappedRange().slice(0);
+  } finally {
+    staging.destroy();
   }
 }

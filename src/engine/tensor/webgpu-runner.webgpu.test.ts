@@ -5,10 +5,10 @@ import { cachedAttentionCases } from './ops/cached-attention/cached-attention.ca
 import { cachedAttentionOp } from './ops/cached-attention/cached-attention.ts';
 import { ropeAttentionCases } from './ops/rope-attention/rope-attention.cases.ts';
 import { ropeAttentionOp } from './ops/rope-attention/rope-attention.ts';
+import { counters } from './pipelines.ts';
 import { expectClose, f32, normals, requireWebGpu, runOp } from './testing.ts';
 import { tf } from './tfjs.ts';
 import type { PolypathBackend } from './webgpu-backend.ts';
-import { counters } from './webgpu-runner.ts';
 import { read, u32, type Wgsl, write } from './wgsl.ts';
 
 const available = await requireWebGpu();

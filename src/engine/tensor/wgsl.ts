@@ -26,6 +26,18 @@ export const u32 = (name: string, value: number): Uniform => ({ name, type: 'u32
 export const i32 = (name: string, value: number): Uniform => ({ name, type: 'i32', value });
 export const f32 = (name: string, value: number): Uniform => ({ name, type: 'f32', value });
 
+/**
+ * How kernels are written for the device at hand. `tiled`: operands pass through workgroup memory, as a graphics card
+ * likes it. `direct`: every thread keeps a block of results in registers and reads its operands straight from memory,
+ * without barriers, which software WebGPU runs many times faster.
+ */
+export type KernelStyle = 'tiled' | 'direct';
+let style: KernelStyle = 'tiled';
+export const kernelStyle = (): KernelStyle => style;
+export function setKernelStyle(next: KernelStyle): void {
+  style = next;
+}
+
 /** Largest workgroup count in one dimension that every WebGPU device takes. */
 const MAX_WORKGROUPS = 65535;
 

@@ -4,9 +4,7 @@ import type { Example } from '../data/example.ts';
 import { type Batch, packPadded, packRagged } from '../data/packing.ts';
 import type { BatchTensors } from '../model/decoder.ts';
 import { type Tensor, tf } from '../tensor/tfjs.ts';
-
-/** Lengths on a GPU are rounded up to this, so that few shapes occur. */
-const LENGTH_MULTIPLE = 32;
+import { LENGTH_MULTIPLE } from './buckets.ts';
 
 /**
  * One micro-batch. On the host a single row without padding is best (the reference attention skips other examples);

@@ -8,13 +8,14 @@ import type { Decoder } from '../model/decoder.ts';
 import { readSafetensors } from '../model/safetensors.ts';
 import { fixtureBytes, relativeError } from '../tensor/fixture.ts';
 import { adamw } from '../tensor/ops/adamw/adamw.ts';
-import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
 import { tf } from '../tensor/tfjs.ts';
 import { groupAdvantages } from './advantage.ts';
-import { AdamW, GradientSum } from './optimizer.ts';
+import type { Learner, MicroBatch } from './learner.ts';
+import { AdamW } from './optimizer.ts';
 import { clipCounts, policyLoss } from './policy-loss.ts';
 import type { OptimizerSettings } from './recipe.ts';
 import { learningRateAt } from './schedule.ts';
+import { TapeLearner } from './tape-learner.ts';
 
 const urls = import.meta.glob<string>('./fixtures/*.{json,safetensors}', {
   query: '?url',
@@ -113,41 +114,44 @@ export async function checkAdamwGolden(): Promise<void> {
   tf.dispose(tensors.flatMap((t) => [t.parameter, t.mean, t.square]));
 }
 
-const int = (values: ArrayLike<number>) => tf.tensor1d(Int32Array.from(values), 'int32');
 const PADDING = 0x7fff << 16;
 
-/** Adds the gradient of rows `rows` of a padded batch, as sum of negative log-probs over `total` targets. */
-function addBatch(
-  gradients: GradientSum,
-  model: Decoder,
-  ids: ArrayLike<number>,
-  mask: ArrayLike<number>,
-  labels: ArrayLike<number>,
+/** How a test asks for one of the learners. */
+export type LearnerMaker = (model: Decoder, optimizer: AdamW) => Learner;
+const CROSS_ENTROPY = { temperature: 1, clip: null };
+export const tapeLearner: LearnerMaker = (model, optimizer) =>
+  new TapeLearner(model, optimizer, CROSS_ENTROPY);
+
+/** Rows of a padded batch of the golden files. */
+function microBatch(
+  ids: readonly number[],
+  mask: readonly number[],
+  labels: readonly number[],
   T: number,
-  total: number,
-) {
-  const B = ids.length / T;
-  const targets = Array.from(ids, (_, n) => ((n + 1) % T === 0 ? -1 : Math.max(-1, labels[n + 1])));
-  const inputs = {
-    tokens: int(ids),
-    positions: int(Array.from(ids, (_, n) => n % T)),
-    branches: int(Array.from(ids, (_, n) => (mask[n] ? 0 : PADDING))),
-    targets: int(targets),
+): MicroBatch {
+  const int = (of: (n: number) => number) => Int32Array.from(ids, (_, n) => of(n));
+  const targets = int((n) => ((n + 1) % T === 0 ? -1 : Math.max(-1, labels[n + 1])));
+  return {
+    batch: {
+      B: ids.length / T,
+      T,
+      tokens: int((n) => ids[n]),
+      positions: int((n) => n % T),
+      branches: int((n) => (mask[n] ? 0 : PADDING)),
+      targets,
+      rows: int((n) => Math.floor(n / T)),
+      slots: int((n) => n % T),
+    },
+    mask: Float32Array.from(targets, (target) => (target >= 0 ? 1 : 0)),
+    policy: null,
   };
-  const value = gradients.add(() =>
-    tf.div(
-      tf.neg(tf.sum(tokenLoss(model.hidden({ B, T, ...inputs }), model.head, inputs.targets).logp)),
-      total,
-    ),
-  );
-  tf.dispose(Object.values(inputs));
-  return value;
 }
 
 /** Ten steps of forward, backward, clip and AdamW on the llama checkpoint: losses, norms, learning rates, weights. */
 export async function checkTrajectoryGolden(
   name: 'trajectory' | 'trajectory_clip_mid',
   strict: boolean,
+  make: LearnerMaker = tapeLearner,
 ): Promise<void> {
   const facts = await json(name);
   const golden = await arrays(name);
@@ -156,34 +160,24 @@ export async function checkTrajectoryGolden(
   const model = await goldenModel('llama');
   const settings = settingsOf(facts.hyper);
   const optimizer = new AdamW(model, settings);
-  const gradients = new GradientSum(model);
+  const learner = make(model, optimizer);
   const [steps, B, T] = inputs.get('input_ids')!.shape;
   for (let step = 1; step <= steps; step++) {
     const part = (key: string) =>
       Array.from({ length: B * T }, (_, i) => inputs.get(key)!.data[(step - 1) * B * T + i]);
     const expected = facts.steps[step - 1];
-    const loss = addBatch(
-      gradients,
-      model,
-      part('input_ids'),
-      part('attention_mask'),
-      part('labels'),
-      T,
-      expected.n_targets,
-    );
+    const micro = microBatch(part('input_ids'), part('attention_mask'), part('labels'), T);
+    await learner.add(micro, expected.n_targets);
     const lr = learningRateAt(settings, step, steps);
     expect(Math.abs(lr - expected.lr) / expected.lr, `learning rate, step ${step}`).toBeLessThan(1e-9);
-    const norm = await optimizer.apply(gradients.take(), lr);
+    const { loss, gradNorm: norm } = await learner.apply(lr);
     const [lossLimit, normLimit] = step === 1 || strict ? [1e-4, 1e-3] : [2e-3, 1e-2];
-    expect(
-      Math.abs((await loss.data())[0] - expected.loss) / expected.loss,
-      `loss, step ${step}`,
-    ).toBeLessThan(lossLimit);
+    expect(Math.abs(loss - expected.loss) / expected.loss, `loss, step ${step}`).toBeLessThan(lossLimit);
     expect(Math.abs(norm - expected.grad_norm) / expected.grad_norm, `norm, step ${step}`).toBeLessThan(
       normLimit,
     );
-    loss.dispose();
   }
+  learner.dispose();
   let squares = 0;
   let count = 0;
   for (const [key, weight] of model.weights) {
@@ -198,37 +192,28 @@ export async function checkTrajectoryGolden(
 }
 
 /** Two micro-batches add up to the gradient of the whole batch (not to the mean of their means). */
-export async function checkAccumulationGolden(): Promise<void> {
+export async function checkAccumulationGolden(make: LearnerMaker = tapeLearner): Promise<void> {
   const facts = await json('grad_accum');
   const golden = await arrays('grad_accum');
   const model = await goldenModel('llama');
-  const gradients = new GradientSum(model);
+  const optimizer = new AdamW(model, settingsOf((await json('trajectory')).hyper));
+  const learner = make(model, optimizer);
   const T = golden.get('input_ids')!.shape[1];
-  let loss = 0;
   for (const { rows } of facts.micro_batches as { rows: number[] }[]) {
     const part = (key: string) =>
       rows.flatMap((row) => Array.from({ length: T }, (_, t) => golden.get(key)!.data[row * T + t]));
-    const value = addBatch(
-      gradients,
-      model,
-      part('input_ids'),
-      part('attention_mask'),
-      part('labels'),
-      T,
+    await learner.add(
+      microBatch(part('input_ids'), part('attention_mask'), part('labels'), T),
       facts.n_targets,
     );
-    loss += (await value.data())[0];
-    value.dispose();
   }
+  const sums = await learner.gradients();
+  for (const name of model.weights.keys())
+    expect(relativeError(sums.get(name)!, golden.get(`grad.${name}`)!.data, 1e-9), name).toBeLessThan(1e-3);
+  const { loss } = await learner.apply(0);
   expect(Math.abs(loss - facts.loss) / facts.loss, 'loss').toBeLessThan(1e-4);
-  const sums = gradients.take();
-  const names = [...model.weights.keys()];
-  for (let i = 0; i < names.length; i++)
-    expect(
-      relativeError(await sums[i].data(), golden.get(`grad.${names[i]}`)!.data, 1e-9),
-      names[i],
-    ).toBeLessThan(1e-3);
-  tf.dispose(sums);
+  learner.dispose();
+  optimizer.dispose();
   model.dispose();
 }
 

@@ -1,11 +1,20 @@
-import { beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { requireWebGpu } from '../tensor/testing.ts';
+import { type KernelStyle, setKernelStyle } from '../tensor/wgsl.ts';
+import { type CapturedOptions, captureLearner } from './captured-learner.ts';
 import {
   checkAccumulationGolden,
   checkAdamwGolden,
   checkPolicyLossGolden,
   checkTrajectoryGolden,
+  type LearnerMaker,
 } from './golden.ts';
+
+const objective = { temperature: 1, clip: null };
+const captured =
+  (options: CapturedOptions): LearnerMaker =>
+  (model, optimizer) =>
+    captureLearner(model, optimizer, objective, options);
 
 describe('training on webgpu equals PyTorch', () => {
   beforeAll(async () => {
@@ -16,4 +25,14 @@ describe('training on webgpu equals PyTorch', () => {
   test('ten steps', () => checkTrajectoryGolden('trajectory', false));
   test('accumulation over micro-batches', () => checkAccumulationGolden());
   test('clipped policy loss', () => checkPolicyLossGolden(1e-4));
+
+  describe.each<KernelStyle>(['tiled', 'direct'])('captured steps, %s', (style) => {
+    beforeAll(() => setKernelStyle(style));
+    afterAll(() => setKernelStyle('tiled'));
+    test('ten steps', () => checkTrajectoryGolden('trajectory', false, captured({})));
+    test('accumulation over micro-batches', () => checkAccumulationGolden(captured({})));
+  });
+  test('captured, layers computed again on the way back', () =>
+    checkAccumulationGolden(captured({ checkpointing: true })));
+  test('captured, the vocabulary in pieces', () => checkAccumulationGolden(captured({ chunkLogits: 1 })));
 });

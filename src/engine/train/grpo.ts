@@ -18,17 +18,17 @@ import { splitByTokens } from '../data/packing.ts';
 import type { Task } from '../data/tasks/task.ts';
 import type { Decoder } from '../model/decoder.ts';
 import { type GenerateSettings, generate, mapRows, type RolloutRequest } from '../rollout/generate.ts';
-import type { Rollout, Row } from '../rollout/row.ts';
+import type { Rollout, RowView } from '../rollout/row.ts';
 import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
-import { type Tensor, tf } from '../tensor/tfjs.ts';
+import { tf } from '../tensor/tfjs.ts';
 import type { SpecialIds } from '../tokenizer/tags.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { groupAdvantages, shareOfEqualGroups } from './advantage.ts';
 import { disposeBatch, pack, perSlot, toDevice } from './batch.ts';
 import type { Metrics, RolloutRecord } from './events.ts';
 import { judge, rolloutMetrics, rolloutRecord } from './judge.ts';
-import { type AdamW, GradientSum } from './optimizer.ts';
-import { type ClipCounts, clipCounts, policyLoss } from './policy-loss.ts';
+import { makeLearner, noSums, type ObjectiveSums } from './learner.ts';
+import type { AdamW } from './optimizer.ts';
 import type { GrpoStage } from './recipe.ts';
 import { learningRateAt } from './schedule.ts';
 
@@ -49,7 +49,7 @@ export interface GrpoContext {
 }
 
 export type GrpoEvent =
-  | { type: 'progress'; step: number; prompt: string; rows: readonly Row[] }
+  | { type: 'progress'; step: number; prompt: string; rows: readonly RowView[] }
   | { type: 'records'; records: RolloutRecord[] }
   | { type: 'step'; step: number; metrics: Metrics }
   | { type: 'tick' };
@@ -62,7 +62,7 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
   const { model, optimizer, stage, tokenizer } = context;
   const { groupSize: G, promptsPerStep: P } = stage;
   const ids = tokenizer.special;
-  const gradients = new GradientSum(model);
+  const learner = makeLearner(model, optimizer, { temperature: stage.rollout.temperature || 1, clip: stage });
 
   try {
     for (let step = context.firstStep + 1; step <= stage.steps; step++) {
@@ -120,11 +120,10 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
         const per = Math.ceil(order.length / stage.miniBatches);
         for (let start = 0; start < order.length; start += per) {
           const chosen = order.slice(start, start + per).filter((i) => advantages[i] !== 0);
-          const first = epoch === 0 && start === 0;
-          for await (const event of update(chosen, first)) yield event;
-          if (gradients.isEmpty) continue;
-          tally.gradNorm += await optimizer.apply(gradients.take(), learningRate);
-          tally.updates++;
+          for await (const event of update(chosen)) yield event;
+          if (learner.isEmpty) continue;
+          // Only before the first update are rollout and training pass the same policy.
+          addToTally(tally, await learner.apply(learningRate), epoch === 0 && start === 0);
         }
       }
       const trainSeconds = (performance.now() - training) / 1000;
@@ -149,49 +148,25 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
       };
 
       /** Adds the gradient of one mini-batch, micro-batch after micro-batch. */
-      async function* update(chosen: readonly number[], first: boolean): AsyncGenerator<GrpoEvent> {
+      async function* update(chosen: readonly number[]): AsyncGenerator<GrpoEvent> {
         const masks = chosen.map((i) => lossMask(rollouts[i], stage.trainInjected, ids));
         const total = masks.reduce((sum, mask) => sum + mask.reduce((a, b) => a + b, 0), 0);
         if (total === 0) return;
         const examples = chosen.map((i, k) => ({ ...exampleOf(rollouts[i], masks[k]), index: i }));
         for (const micro of splitByTokens(examples, stage.microBatchTokens) as (typeof examples)[]) {
-          const packed = pack(micro);
-          const batch = toDevice(packed);
-          const old = perSlot(
-            packed,
-            micro.map((example) => oldLogps[example.index]),
-          );
-          const mask = perSlot(
-            packed,
-            micro.map((example) => example.targets),
-          );
-          const advantage = perSlot(
-            packed,
-            micro.map((example) => new Float32Array(example.tokens.length).fill(advantages[example.index])),
-          );
-          const tensors = [old, advantage, mask].map((values) => tf.tensor1d(values));
-          let aside: Tensor[] = [];
-          const value = gradients.add(() => {
-            const { logp, entropy } = tokenLoss(
-              model.hidden(batch),
-              model.head,
-              batch.targets,
-              stage.rollout.temperature || 1,
-            ); // (N)
-            aside = [tf.keep(logp.clone()), tf.keep(entropy.clone())];
-            return tf.div(tf.sum(policyLoss(logp, tensors[0], tensors[1], tensors[2], stage)), total);
-          });
-          tally.loss += (await value.data())[0];
-          const [logp, entropy] = await Promise.all(aside.map((t) => t.data()));
-          addToTally(tally, { logp, entropy, old, advantage, mask }, stage, first);
-          tf.dispose([value, ...aside, ...tensors]);
-          disposeBatch(batch);
+          const batch = pack(micro);
+          const slots = (of: (example: (typeof examples)[number]) => ArrayLike<number>) =>
+            perSlot(batch, micro.map(of));
+          const mask = slots((example) => example.targets);
+          const old = slots((example) => oldLogps[example.index]);
+          const same = slots(({ tokens, index }) => new Float32Array(tokens.length).fill(advantages[index]));
+          await learner.add({ batch, mask, policy: { old, advantages: same } }, total);
           yield { type: 'tick' };
         }
       }
     }
   } finally {
-    gradients.dispose();
+    learner.dispose();
   }
 }
 
@@ -241,49 +216,23 @@ async function logProbs(
   return out;
 }
 
-interface Tally extends ClipCounts {
-  loss: number;
+interface Tally extends ObjectiveSums {
   gradNorm: number;
   updates: number;
-  entropy: number;
-  differenceSum: number;
-  differenceMax: number;
+  /** Tokens of the first update, which the differences of log-probs are from. */
   differenceTokens: number;
 }
 
-function newTally(): Tally {
-  return {
-    loss: 0,
-    gradNorm: 0,
-    updates: 0,
-    entropy: 0,
-    differenceSum: 0,
-    differenceMax: 0,
-    differenceTokens: 0,
-    tokens: 0,
-    low: 0,
-    high: 0,
-    dual: 0,
-  };
-}
+const newTally = (): Tally => ({ ...noSums(), gradNorm: 0, updates: 0, differenceTokens: 0 });
 
-type Arrays = Record<'logp' | 'entropy' | 'old' | 'advantage' | 'mask', ArrayLike<number>>;
-
-function addToTally(tally: Tally, arrays: Arrays, stage: GrpoStage, first: boolean): void {
-  const { logp, entropy, old, advantage, mask } = arrays;
-  const counts = clipCounts(logp, old, advantage, mask, stage);
-  for (const key of ['tokens', 'low', 'high', 'dual'] as const) tally[key] += counts[key];
-  for (let n = 0; n < mask.length; n++) {
-    if (!mask[n]) continue;
-    tally.entropy += entropy[n];
-    // Only before the first update are rollout and training pass the same policy.
-    if (first) {
-      const difference = Math.abs(logp[n] - old[n]);
-      tally.differenceSum += difference;
-      tally.differenceMax = Math.max(tally.differenceMax, difference);
-      tally.differenceTokens++;
-    }
-  }
+function addToTally(tally: Tally, sums: ObjectiveSums & { gradNorm: number }, first: boolean): void {
+  for (const key of ['loss', 'entropy', 'tokens', 'low', 'high', 'dual', 'gradNorm'] as const)
+    tally[key] += sums[key];
+  tally.updates++;
+  if (!first) return;
+  tally.differenceSum = sums.differenceSum;
+  tally.differenceMax = sums.differenceMax;
+  tally.differenceTokens = sums.tokens;
 }
 
 function tallyMetrics(tally: Tally): Metrics {

@@ -1,6 +1,8 @@
 /** AdamW over all weights of a model, with its state, and the gradients that feed it. */
 import { assert, UserError } from '../../base/assert.ts';
 import type { Decoder, WeightArray } from '../model/decoder.ts';
+import { isNormOrBias } from '../model/device-model.ts';
+import type { Arena } from '../tensor/arena.ts';
 import { adamw } from '../tensor/ops/adamw/adamw.ts';
 import { type Tensor, tf, type Variable } from '../tensor/tfjs.ts';
 import type { OptimizerSettings } from './recipe.ts';
@@ -9,9 +11,11 @@ import type { OptimizerSettings } from './recipe.ts';
 export class GradientSum {
   private sums: Tensor[] | null = null;
   private readonly weights: Variable[];
+  private readonly names: string[];
 
   constructor(model: Decoder) {
     this.weights = [...model.weights.values()];
+    this.names = [...model.weights.keys()];
   }
 
   /**
@@ -43,6 +47,13 @@ export class GradientSum {
     this.sums = null;
   }
 
+  /** Copies of the sums on the host, by weight. */
+  async copies(): Promise<Map<string, Float32Array>> {
+    assert(this.sums, 'no gradient was added');
+    const values = await Promise.all(this.sums.map(async (sum) => (await sum.data()).slice()));
+    return new Map(this.names.map((name, i) => [name, values[i] as Float32Array]));
+  }
+
   /** Hands the sums over; the caller disposes them. */
   take(): Tensor[] {
     assert(this.sums, 'no gradient was added');
@@ -52,37 +63,42 @@ export class GradientSum {
   }
 }
 
-/** Norm weights and biases, which weight decay usually leaves alone. */
-export function isNormOrBias(name: string): boolean {
-  return name.endsWith('norm.weight') || name.endsWith('.bias');
-}
-
 export class AdamW {
   /** Steps done: n in the bias corrections 1 − βⁿ. */
   steps = 0;
+  /** Both moments on a GPU, in the layout of the weights; the variables are then views of them. */
+  readonly arenas: { mean: Arena; square: Arena } | null;
   private readonly state = new Map<
     string,
     { weight: Variable; mean: Variable; square: Variable; decay: boolean }
   >();
-  private readonly settings: OptimizerSettings;
 
-  constructor(model: Decoder, settings: OptimizerSettings) {
-    this.settings = settings;
+  constructor(
+    private readonly model: Decoder,
+    readonly settings: OptimizerSettings,
+  ) {
+    const { device } = model;
+    this.arenas = device && {
+      mean: device.model.weights.like('averaged gradients'),
+      square: device.model.weights.like('averaged squared gradients'),
+    };
+    if (device) for (const arena of Object.values(this.arenas!)) arena.allocate(device.backend.device);
     for (const [name, weight] of model.weights) {
-      const zeros = () => tf.tidy(() => tf.variable(tf.zeros(weight.shape), false));
+      const zeros = (moment: 'mean' | 'square') =>
+        tf.tidy(() => {
+          const slice = this.arenas?.[moment].whole(name);
+          return tf.variable(slice ? device!.backend.view(slice) : tf.zeros(weight.shape), false);
+        });
       const decay = settings.decayNorms || !isNormOrBias(name);
-      this.state.set(name, { weight, mean: zeros(), square: zeros(), decay });
+      this.state.set(name, { weight, mean: zeros('mean'), square: zeros('square'), decay });
     }
   }
 
-  /**
-   * One step; the gradients (in the model's order) are disposed.
-   * @returns the global gradient norm before clipping
-   */
-  async apply(gradients: readonly Tensor[], learningRate: number): Promise<number> {
+  /** Counts a step and returns what the kernel wants to know about it (see `adamwOp`). */
+  nextHyper(learningRate: number): number[] {
     const { beta1, beta2, epsilon, weightDecay, maxGradNorm } = this.settings;
     this.steps++;
-    const hyper = tf.tensor1d([
+    return [
       learningRate,
       beta1,
       beta2,
@@ -91,7 +107,15 @@ export class AdamW {
       maxGradNorm,
       1 - beta1 ** this.steps,
       1 - beta2 ** this.steps,
-    ]);
+    ];
+  }
+
+  /**
+   * One step; the gradients (in the model's order) are disposed.
+   * @returns the global gradient norm before clipping
+   */
+  async apply(gradients: readonly Tensor[], learningRate: number): Promise<number> {
+    const hyper = tf.tensor1d(this.nextHyper(learningRate));
     const tensors = [...this.state.values()].map(({ weight, mean, square, decay }, i) => ({
       parameter: weight,
       gradient: gradients[i],
@@ -131,14 +155,21 @@ export class AdamW {
       ] as const) {
         const array = arrays.get(key);
         if (!array) throw new UserError(`The save has no "${key}", so the run cannot go on from it.`);
-        const tensor = tf.tensor(array.data.slice(), variable.shape, 'float32');
-        variable.assign(tensor);
-        tensor.dispose();
+        // Assigning would give the variable another buffer.
+        if (this.model.device) this.model.device.backend.overwrite(variable.dataId, array.data);
+        else {
+          const tensor = tf.tensor(array.data.slice(), variable.shape, 'float32');
+          variable.assign(tensor);
+          tensor.dispose();
+        }
       }
   }
 
   dispose(): void {
     for (const { mean, square } of this.state.values()) tf.dispose([mean, square]);
     this.state.clear();
+    this.model.device?.backend.flush();
+    this.arenas?.mean.destroy();
+    this.arenas?.square.destroy();
   }
 }

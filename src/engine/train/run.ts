@@ -8,7 +8,7 @@ import { taskNamed } from '../data/tasks/index.ts';
 import { parameterCount } from '../model/config.ts';
 import { Decoder } from '../model/decoder.ts';
 import { readFloatTensors } from '../model/safetensors.ts';
-import { type Row, textOrder } from '../rollout/row.ts';
+import { type RowView, textOrder } from '../rollout/row.ts';
 import { type RolloutTree, treeOf } from '../rollout/tree.ts';
 import { memory } from '../tensor/tfjs.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
@@ -257,7 +257,7 @@ async function* grpoEvents(
   }
 }
 
-function growingTree(row: Row, tokenizer: Tokenizer): RolloutTree {
+function growingTree(row: RowView, tokenizer: Tokenizer): RolloutTree {
   const order = textOrder(row.branches);
   const tokens = Array.from(order, (slot) => row.tokens[slot]);
   const branches = Array.from(order, (slot) => row.branches[slot]);

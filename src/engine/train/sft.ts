@@ -11,11 +11,10 @@
 import type { Example } from '../data/example.ts';
 import { splitByTokens } from '../data/packing.ts';
 import type { Decoder } from '../model/decoder.ts';
-import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
-import { type Tensor, tf } from '../tensor/tfjs.ts';
-import { disposeBatch, pack, toDevice } from './batch.ts';
+import { pack } from './batch.ts';
 import type { Metrics } from './events.ts';
-import { type AdamW, GradientSum } from './optimizer.ts';
+import { makeLearner } from './learner.ts';
+import type { AdamW } from './optimizer.ts';
 import type { SftStage } from './recipe.ts';
 import { learningRateAt } from './schedule.ts';
 
@@ -32,7 +31,7 @@ export interface SftContext {
 /** Yields the metrics of each step, and `null` between micro-batches so that the caller can look at its commands. */
 export async function* sft(context: SftContext): AsyncGenerator<{ step: number; metrics: Metrics } | null> {
   const { model, optimizer, stage } = context;
-  const gradients = new GradientSum(model);
+  const learner = makeLearner(model, optimizer, { temperature: 1, clip: null });
 
   try {
     for (let step = context.firstStep + 1; step <= stage.steps; step++) {
@@ -41,28 +40,15 @@ export async function* sft(context: SftContext): AsyncGenerator<{ step: number; 
       const trained = examples.reduce((sum, example) => sum + count(example.targets), 0);
       const tokens = examples.reduce((sum, example) => sum + example.tokens.length, 0);
 
-      let loss = 0;
-      let entropy = 0;
       for (const micro of splitByTokens(examples, stage.microBatchTokens)) {
-        const packed = pack(micro);
-        const batch = toDevice(packed);
-        const mask = tf.tensor1d(Float32Array.from(packed.targets, (target) => (target >= 0 ? 1 : 0)));
-        let entropies: Tensor | null = null;
-        const value = gradients.add(() => {
-          const { logp, entropy: h } = tokenLoss(model.hidden(batch), model.head, batch.targets); // (N)
-          entropies = tf.keep(tf.sum(tf.mul(h, mask)));
-          // log-probs are 0 where there is no target
-          return tf.div(tf.neg(tf.sum(logp)), trained);
-        });
-        loss += (await value.data())[0];
-        entropy += (await entropies!.data())[0];
-        tf.dispose([value, entropies!, mask]);
-        disposeBatch(batch);
+        const batch = pack(micro);
+        const mask = Float32Array.from(batch.targets, (target) => (target >= 0 ? 1 : 0));
+        await learner.add({ batch, mask, policy: null }, trained);
         yield null;
       }
 
       const learningRate = learningRateAt(stage, step, stage.steps);
-      const gradNorm = await optimizer.apply(gradients.take(), learningRate);
+      const { loss, entropy, gradNorm } = await learner.apply(learningRate);
       const seconds = (performance.now() - started) / 1000;
       yield {
         step,
@@ -79,7 +65,7 @@ export async function* sft(context: SftContext): AsyncGenerator<{ step: number; 
       };
     }
   } finally {
-    gradients.dispose();
+    learner.dispose();
   }
 }
 

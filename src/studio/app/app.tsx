@@ -14,6 +14,7 @@ import { Notifications, notifications } from '@mantine/notifications';
 import '@mantine/core/styles.css';
 import '@mantine/notifications/styles.css';
 import { useEffect } from 'react';
+import type { DeviceReport } from '../../worker/protocol.ts';
 import { Curves } from '../features/curves/curves.tsx';
 import { DataPanel, DropVeil } from '../features/data/data-panel.tsx';
 import { CurrentGroup, LastRollouts } from '../features/rollouts/rollouts.tsx';
@@ -99,13 +100,7 @@ function Header() {
           {STATE_WORDS[run]}
         </Badge>
         {device && (
-          <Badge
-            data-testid="device"
-            variant="default"
-            tt="none"
-            size="lg"
-            title={device.features.join(', ')}
-          >
+          <Badge data-testid="device" variant="default" tt="none" size="lg" title={deviceDetails(device)}>
             {device.backend} · {device.name}
           </Badge>
         )}
@@ -113,6 +108,14 @@ function Header() {
       <SchemeSwitch />
     </header>
   );
+}
+
+/** What the engine found out about its device, for those who ask. */
+function deviceDetails({ features, kernels }: DeviceReport): string {
+  const checked = kernels
+    ? [`${kernels.style} kernels, ${kernels.checked} checked against their references`]
+    : [];
+  return [...features, ...checked].join(', ');
 }
 
 /** Before the first start nobody has asked for an adapter, but a browser that knows no WebGPU can be told at once. */

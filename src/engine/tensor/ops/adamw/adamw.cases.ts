@@ -34,3 +34,32 @@ export function adamwCases(): OpCase<{ decay: readonly boolean[] }>[] {
     };
   });
 }
+
+/** Arenas of a model: clipped and not, first step and later; one gradient that is not finite. */
+export function arenaAdamwCases(): OpCase<{ decayEnds: readonly number[] }>[] {
+  return [
+    { name: 'first step, clipped', scale: 1, step: 1, sizes: [4096, 512], decayEnds: [4096, 100] },
+    { name: 'later step, not clipped', scale: 1e-3, step: 20, sizes: [9216], decayEnds: [64] },
+    { name: 'odd size', scale: 1, step: 3, sizes: [333], decayEnds: [333] },
+    {
+      name: 'a gradient that is not finite',
+      scale: Number.POSITIVE_INFINITY,
+      step: 3,
+      sizes: [128],
+      decayEnds: [0],
+    },
+  ].map(({ name, scale, step, sizes, decayEnds }) => {
+    const rng = new Rng(17, step, sizes[0]);
+    const hyper = [3e-3, 0.9, 0.999, 1e-8, 0.1, 1, 1 - 0.9 ** step, 1 - 0.999 ** step];
+    const arenas = sizes.flatMap((size) => {
+      const square = normals(rng, [size], 0.1);
+      square.values.forEach((v, k) => {
+        square.values[k] = v * v;
+      });
+      const gradient = normals(rng, [size], Number.isFinite(scale) ? scale : 1);
+      if (!Number.isFinite(scale)) gradient.values[77] = scale;
+      return [normals(rng, [size]), gradient, normals(rng, [size], 0.1), square];
+    });
+    return { name, inputs: [f32([8], hyper), f32([1], [0]), ...arenas], attributes: { decayEnds } };
+  });
+}

@@ -25,3 +25,24 @@ export function adamwReference(inputs: readonly HostArray[], decay: readonly boo
     }
   }
 }
+
+/**
+ * One AdamW step in place over flat arenas: inputs are [hyper, norm, p0, g0, m0, v0, p1, …]; `norm` gets the gradient
+ * norm before clipping. Numbers up to `decayEnds[i]` of an arena decay. A norm that is not finite leaves all as it is.
+ * Gradients are zero afterwards, ready for the next sum.
+ */
+export function arenaAdamwReference(inputs: readonly HostArray[], decayEnds: readonly number[]): void {
+  const [hyper, norm] = inputs;
+  const arenas = decayEnds.map((_, i) => inputs.slice(2 + 4 * i, 6 + 4 * i));
+  globalNormReference(
+    arenas.map(([, g]) => g),
+    [norm],
+  );
+  if (Number.isFinite(norm[0]))
+    for (const [i, arena] of arenas.entries()) {
+      const cut = (from: number, to: number) => arena.map((values) => values.subarray(from, to));
+      const size = arena[0].length;
+      adamwReference([norm, hyper, ...cut(0, decayEnds[i]), ...cut(decayEnds[i], size)], [true, false]);
+    }
+  for (const [, g] of arenas) g.fill(0);
+}

@@ -4,8 +4,9 @@
  */
 import { defineOp } from '../../op.ts';
 import type { Tensor } from '../../tfjs.ts';
-import { adamwReference, globalNormReference } from './adamw.reference.ts';
+import { adamwReference, arenaAdamwReference, globalNormReference } from './adamw.reference.ts';
 import { adamwWgsl, globalNormWgsl } from './adamw.wgsl.ts';
+import { arenaAdamwWgsl } from './arena-adamw.wgsl.ts';
 
 /** [g0, g1, …] → [norm [1]] */
 export const globalNormOp = defineOp<object>({
@@ -21,6 +22,18 @@ export const adamwOp = defineOp<{ decay: readonly boolean[] }>({
   outputs: () => [],
   reference: (inputs, _, { decay }) => adamwReference(inputs, decay),
   wgsl: adamwWgsl,
+});
+
+/**
+ * [hyper [8], norm [1], then p, g, m, v (each [size]) of each arena], {decayEnds} → nothing: all tensors of a model in
+ * one step. `norm` gets the gradient norm before clipping, p, m and v change in place and g becomes zero. A norm that is
+ * not finite leaves p, m and v as they are.
+ */
+export const arenaAdamwOp = defineOp<{ decayEnds: readonly number[] }>({
+  name: 'arena-adamw',
+  outputs: () => [],
+  reference: (inputs, _, { decayEnds }) => arenaAdamwReference(inputs, decayEnds),
+  wgsl: arenaAdamwWgsl,
 });
 
 export interface AdamwTensor {

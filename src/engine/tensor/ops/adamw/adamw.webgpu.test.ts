@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectOpMatches, f32, requireWebGpu, runReference } from '../../testing.ts';
 import { tf } from '../../tfjs.ts';
-import { adamwCases, globalNormCases } from './adamw.cases.ts';
-import { adamw, adamwOp, globalNormOp } from './adamw.ts';
+import { type KernelStyle, setKernelStyle } from '../../wgsl.ts';
+import { adamwCases, arenaAdamwCases, globalNormCases } from './adamw.cases.ts';
+import { adamw, adamwOp, arenaAdamwOp, globalNormOp } from './adamw.ts';
 
 const normTolerance = { atol: 0, rtol: 2e-6, why: 'a float32 sum of 9,000 squares in parts' };
 const tolerance = {
@@ -14,6 +15,12 @@ const tolerance = {
 describe.skipIf(!(await requireWebGpu()))('AdamW on WebGPU equals its reference', () => {
   test.each(globalNormCases())('global norm, $name', (c) => expectOpMatches(globalNormOp, c, normTolerance));
   test.each(adamwCases())('in place, $name', (c) => expectOpMatches(adamwOp, c, tolerance));
+
+  describe.each<KernelStyle>(['tiled', 'direct'])('%s', (style) => {
+    beforeAll(() => setKernelStyle(style));
+    afterAll(() => setKernelStyle('tiled'));
+    test.each(arenaAdamwCases())('arenas, $name', (c) => expectOpMatches(arenaAdamwOp, c, tolerance));
+  });
 
   test('variables change in place, and reads before a step do not hide it', async () => {
     const parameter = tf.variable(tf.tensor1d([1, 2, 3]), true);

@@ -1,5 +1,6 @@
 import { Rng } from '../../../../base/rng.ts';
-import { i32, normals, type OpCase } from '../../testing.ts';
+import { f32, i32, normals, type OpCase } from '../../testing.ts';
+import { sideBySide } from '../rope-attention/packed-attention.cases.ts';
 import { rotationTables } from '../rope-attention/rope-attention.cases.ts';
 import type { CachedAttentionAttributes } from './cached-attention.reference.ts';
 
@@ -56,6 +57,19 @@ const LAYOUTS: Layout[] = [
       slot < 6 ? 0 : slot < 14 ? path(1, 1 + (slot % 2)) : slot < 18 ? 0 : path(2, 1 + (slot % 3)),
   },
   {
+    name: 'many lanes, trees of 25 rows',
+    rows: 25,
+    slotsPerRow: 9,
+    shape: { H: 4, Hkv: 2, D: 16 },
+    lanes: Array.from({ length: 75 }, (_, i) => ({
+      row: Math.floor(i / 3),
+      slot: (Math.floor(i / 3) % 6) + (i % 3),
+      branch: path(1, 1 + (i % 3)),
+      position: 3,
+    })),
+    cached: TRUNK,
+  },
+  {
     name: 'more than 256 slots',
     rows: 2,
     slotsPerRow: 600,
@@ -89,6 +103,34 @@ export function cachedAttentionCases(): OpCase<CachedAttentionAttributes>[] {
         column((lane) => lane.position),
         column((lane) => lane.branch),
         column((lane) => lane.row * slotsPerRow + lane.slot),
+      ],
+    };
+  });
+}
+
+/** The same packed, in a lane table that is wider than the lanes, with an idle lane first and two at the end. */
+export function cachedAttentionPackedCases(): OpCase<CachedAttentionAttributes>[] {
+  return cachedAttentionCases().map(({ name, attributes, inputs }) => {
+    const [q, k, v, cacheK, cacheV, cacheBranches, cos, sin, ...lanes] = inputs;
+    const idle = (rows: number) => normals(new Rng(18), [rows, qkv.shape[1]]).values;
+    const qkv = sideBySide([q, k, v]);
+    const [N, width] = qkv.shape;
+    const stride = N + 8;
+    const planes = lanes.flatMap(({ values }, plane) => {
+      const none = plane === 2 ? -1 : 0;
+      return [none, ...values, ...Array<number>(stride - N - 1).fill(none)];
+    });
+    return {
+      name,
+      attributes,
+      inputs: [
+        f32([N + 3, width], [...idle(1), ...qkv.values, ...idle(2)]),
+        cacheK,
+        cacheV,
+        cacheBranches,
+        cos,
+        sin,
+        i32([3, stride], planes),
       ],
     };
   });

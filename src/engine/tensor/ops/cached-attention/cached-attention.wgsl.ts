@@ -55,8 +55,18 @@ const storeValuesBody = /* wgsl */ `${threadHead}
 }
 `;
 
-const attendBody = (shape: HeadShape) => /* wgsl */ `
-${loader(shape, 'q', 'u.H')}${loader(shape, 'cache_k', 'u.HKV')}${loader(shape, 'cache_v', 'u.HKV')}
+const LANES = {
+  apart:
+    'fn slot_of(n: u32) -> i32 { return slots[n]; }\nfn code_of(n: u32) -> u32 { return u32(branches[n]); }',
+  packed: /* wgsl */ `
+fn slot_of(n: u32) -> i32 { return lanes[2u * u.stride + n]; }
+fn code_of(n: u32) -> u32 { return u32(lanes[u.stride + n]); }`,
+};
+
+/** Branch codes and slots come in bindings of their own, or as planes 1 and 2 of `lanes`. A lane without slot is idle. */
+const attendBody = (shape: HeadShape, from: keyof typeof LANES) => /* wgsl */ `
+${LANES[from]}
+${loader(shape, 'q', 'u.H')}${loader(shape, 'k', 'u.HKV')}${loader(shape, 'v', 'u.HKV')}
 ${storer(shape, 'out', 'u.H')}${branchFunctions}${groupReduceWgsl(64)}
 const HIDDEN = -1e30;
 const SHARES = 64u / VECTORS;
@@ -66,7 +76,7 @@ var<workgroup> parts: array<vec4<f32>, 64>;
 
 fn score(key: u32, head: u32) -> f32 {
   var sum = 0.0;
-  for (var c = 0u; c < VECTORS; c++) { sum += dot(query[c], load_cache_k(key, head, c)); }
+  for (var c = 0u; c < VECTORS; c++) { sum += dot(query[c], load_k(key, head, c)); }
   return sum;
 }
 
@@ -75,8 +85,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let h = group.x;
   let n = group.y;
   let g = h / (u.H / u.HKV);
-  let slot = u32(slots[n]);
-  let code = vec4<u32>(u32(branches[n]));
+  if (slot_of(n) < 0) {
+    if (t < VECTORS) { store_out(n, h, t, vec4<f32>()); }
+    return;
+  }
+  let slot = u32(slot_of(n));
+  let code = vec4<u32>(code_of(n));
   if (t < VECTORS) { query[t] = load_q(n, h, t); }
   workgroupBarrier();
   var m = f32(HIDDEN);
@@ -101,7 +115,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (t < VECTORS * SHARES) {
       let count = min(256u, slot - first + 1u);
       for (var i = t / VECTORS; i < count; i += SHARES) {
-        acc += weights[i] * load_cache_v(first + i, g, t % VECTORS);
+        acc += weights[i] * load_v(first + i, g, t % VECTORS);
       }
     }
     workgroupBarrier();
@@ -117,14 +131,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 `;
 
 /** Bodies are made once per variant. */
-const bodies = new Map<boolean, string>();
-function attendBodyOf(shape: HeadShape): string {
-  let body = bodies.get(shape.aligned);
+const bodies = new Map<string, string>();
+
+/** Name and text of the attending pass. */
+export function attendForm(shape: HeadShape, from: keyof typeof LANES): { name: string; body: string } {
+  const name = `cached-attention${from === 'packed' ? '-packed' : ''}${shape.aligned ? '' : '-unaligned'}`;
+  let body = bodies.get(name);
   if (!body) {
-    body = attendBody(shape);
-    bodies.set(shape.aligned, body);
+    body = attendBody(shape, from);
+    bodies.set(name, body);
   }
-  return body;
+  return { name, body };
 }
 
 /** [q, k, v, cacheK, cacheV, cacheBranches, cos, sin, positions, branches, slots] → [out [N, H·D]] */
@@ -167,19 +184,18 @@ export const cachedAttentionWgsl: Wgsl<CachedAttentionAttributes> = ([q], _, att
       workgroups: elementGrid(N * Hkv * D),
     },
     {
-      name: shape.aligned ? 'cached-attention' : 'cached-attention-unaligned',
+      ...attendForm(shape, 'apart'),
       constants: { D, VECTORS: shape.vectors },
       bindings: [
         read('q', { scratch: 0 }, type),
-        read('cache_k', { input: 3 }, type),
-        read('cache_v', { input: 4 }, type),
+        read('k', { input: 3 }, type),
+        read('v', { input: 4 }, type),
         read('cache_branches', { input: 5 }, 'i32'),
         read('branches', { input: 9 }, 'i32'),
         read('slots', { input: 10 }, 'i32'),
         write('out', { output: 0 }, type),
       ],
       uniforms: [u32('H', H), u32('HKV', Hkv), u32('slots_per_row', slotsPerRow)],
-      body: attendBodyOf(shape),
       workgroups: [H, N, 1],
     },
   ];

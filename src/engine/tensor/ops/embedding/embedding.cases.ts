@@ -1,5 +1,6 @@
 import { Rng } from '../../../../base/rng.ts';
 import { i32, normals, type OpCase } from '../../testing.ts';
+import type { EmbeddingPiece } from './embedding.ts';
 
 /** V rows of C numbers and N ids, of which only the first `used` occur: repeats, and rows that stay zero. */
 const SIZES = [
@@ -30,4 +31,20 @@ export function embeddingGradCases(): OpCase<{ V: number }>[] {
     inputs: [idsOf(size), normals(new Rng(10, size.N), [size.N, size.C])],
     attributes: { V: size.V },
   }));
+}
+
+/** The middle third of the vocabulary as a piece; rows of the output that it does not own stay as they are. */
+export function embeddingPieceCases(of: 'rows' | 'grad'): OpCase<EmbeddingPiece>[] {
+  return SIZES.map((size) => {
+    const { V, C, N } = size;
+    const firstRow = Math.floor(V / 3);
+    const rng = new Rng(16, V);
+    const piece = normals(rng, [Math.max(1, Math.floor(V / 3)), C]);
+    const rows = normals(rng, [N, C]);
+    return {
+      name: `V=${V} C=${C} N=${N}`,
+      inputs: of === 'rows' ? [piece, idsOf(size), rows] : [idsOf(size), rows, piece],
+      attributes: { firstRow },
+    };
+  });
 }

@@ -20,3 +20,30 @@ export function embeddingGradReference(
     for (let c = 0; c < C; c++) dw[row + c] += dy[n * C + c];
   }
 }
+
+/** y[n] = piece[ids[n] − firstRow] where that row exists. */
+export function embeddingRowsReference(
+  [piece, ids, y]: readonly HostArray[],
+  firstRow: number,
+  C: number,
+): void {
+  const rows = piece.length / C;
+  ids.forEach((id, n) => {
+    const row = id - firstRow;
+    if (row >= 0 && row < rows) y.set(piece.subarray(row * C, (row + 1) * C), n * C);
+  });
+}
+
+/** dw[ids[n] − firstRow] += dy[n] where that row exists. */
+export function embeddingGradAddReference(
+  [ids, dy, dw]: readonly HostArray[],
+  firstRow: number,
+  C: number,
+): void {
+  const rows = dw.length / C;
+  ids.forEach((id, n) => {
+    const row = id - firstRow;
+    if (row < 0 || row >= rows) return;
+    for (let c = 0; c < C; c++) dw[row * C + c] += dy[n * C + c];
+  });
+}

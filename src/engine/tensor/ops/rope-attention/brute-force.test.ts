@@ -1,8 +1,9 @@
 /** The attention reference against a second truth that is written another way: a full T × T mask, plain softmax. */
 import { expect, test } from 'vitest';
 import { expectClose } from '../../testing.ts';
+import { PADDING_SEGMENT } from './attend.reference.ts';
 import { ropeAttentionCases } from './rope-attention.cases.ts';
-import { PADDING_SEGMENT, ropeAttentionReference } from './rope-attention.reference.ts';
+import { ropeAttentionReference } from './rope-attention.reference.ts';
 
 test.each(ropeAttentionCases())('$name', ({ inputs, attributes }) => {
   const { B, T, H, Hkv, D } = attributes;

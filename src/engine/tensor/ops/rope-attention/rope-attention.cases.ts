@@ -1,10 +1,7 @@
 import { Rng } from '../../../../base/rng.ts';
 import { f32, i32, normals, type OpCase } from '../../testing.ts';
-import {
-  type AttentionAttributes,
-  PADDING_SEGMENT,
-  ropeAttentionReference,
-} from './rope-attention.reference.ts';
+import { type AttentionAttributes, PADDING_SEGMENT } from './attend.reference.ts';
+import { ropeAttentionReference } from './rope-attention.reference.ts';
 
 const PADDING = PADDING_SEGMENT << 16;
 

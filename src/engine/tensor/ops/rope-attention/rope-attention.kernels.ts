@@ -1,4 +1,4 @@
-/** WGSL texts of the attention kernels; rope-attention.wgsl.ts binds and dispatches them. */
+/** WGSL texts of the attention kernels; rope-attention.wgsl.ts and attend.wgsl.ts bind and dispatch them. */
 import { FLAT_SIZE } from '../../wgsl.ts';
 import {
   accumulate,
@@ -74,17 +74,19 @@ fn sees(base: u32, query: u32, keys: vec4<u32>, key_codes: vec4<u32>) -> vec4<bo
 
 // Examples lie one after the other in a row, so the walk back over key tiles ends at the first whose last key is of
 // another example than the first query. The heaviest query tiles come first.
-const queryTileLoop = /* wgsl */ `
+const queryTile = /* wgsl */ `
   let tile = tiles - 1u - group.x;
   let h = group.y;
   let g = h / (u.H / u.HKV);
-  let i0 = tile * ${TILE}u;
+  let i0 = tile * ${TILE}u;`;
+const queryTileLoop = /* wgsl */ `
   let first_segment = code_of(base, i0) >> 16u;
   for (var back = 0u; back <= tile; back++) {
     let j0 = (tile - back) * ${TILE}u;
     if (back > 0u && (code_of(base, j0 + ${TILE - 1}u) >> 16u) != first_segment) { break; }`;
 
-export const attendBody = (shape: HeadShape) => /* wgsl */ `
+/** Log-sum-exps go to `lse`, or to `stats` as pairs with room for Δ. */
+export const attendBody = (shape: HeadShape, to: 'lse' | 'stats') => /* wgsl */ `
 ${loader(shape, 'q', 'u.H')}${loader(shape, 'k', 'u.HKV')}${loader(shape, 'v', 'u.HKV')}${storer(shape, 'out', 'u.H')}
 ${tileFunctions}${branchFunctions}${codeFunctions}
 const HIDDEN = -1e30;
@@ -103,7 +105,7 @@ ${mainHead}
   var m = vec4<f32>(HIDDEN);
   var l = vec4<f32>();
 ${accumulators(shape, 'acc')}
-  ${queryTileLoop}
+  ${queryTile}${queryTileLoop}
     var s = mat4x4<f32>();
     ${products(shape, 's', ['q', 'i0', 'h'], ['k', 'j0', 'g'])}
     let keys = vec4<u32>(j0 + tx) + vec4<u32>(0u, 8u, 16u, 24u);
@@ -133,7 +135,8 @@ ${accumulators(shape, 'acc')}
     (r) => /* wgsl */ `
   l[${r}] = row_sum(ty + ${8 * r}u);
   if (tx == 0u && i0 + ty + ${8 * r}u < u.T) {
-    lse[(base + i0 + ty + ${8 * r}u) * u.H + h] = select(0.0, m[${r}] + log(l[${r}]), l[${r}] > 0.0);
+    let lse${r} = select(0.0, m[${r}] + log(l[${r}]), l[${r}] > 0.0);
+    ${to}[(base + i0 + ty + ${8 * r}u) * u.H + h] = ${to === 'lse' ? `lse${r}` : `vec2<f32>(lse${r}, 0.0)`};
   }`,
   )}
   ${storeRows(shape, 'acc', 'out', 'i0', 'h', (value, r) => `select(vec4<f32>(), ${value} / l[${r}], l[${r}] > 0.0)`)}
@@ -153,13 +156,26 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
-export const queryGradBody = (shape: HeadShape) => /* wgsl */ `
+/** Makes and stores the Δ of its own rows, for the key gradient to read: the statistics need no pass of their own. */
+const ownStats = /* wgsl */ `
+  if (t < ${TILE}u && i0 + t < u.T) {
+    let n = base + i0 + t;
+    var delta = 0.0;
+    for (var c = 0u; c < VECTORS; c++) { delta += dot(load_dout(n, h, c), load_out(n, h, c)); }
+    tile_stats[t] = vec2<f32>(stats[n * u.H + h].x, delta);
+    stats[n * u.H + h] = tile_stats[t];
+  }
+  workgroupBarrier();`;
+
+/** Reads Δ from `stats`, or makes it from `out` and stores it there. */
+export const queryGradBody = (shape: HeadShape, delta: 'read' | 'made') => /* wgsl */ `
+${delta === 'made' ? `${loader(shape, 'out', 'u.H')}\nvar<workgroup> tile_stats: array<vec2<f32>, ${TILE}>;` : ''}
 ${loader(shape, 'q', 'u.H')}${loader(shape, 'k', 'u.HKV')}${loader(shape, 'v', 'u.HKV')}${loader(shape, 'dout', 'u.H')}
 ${storer(shape, 'dq', 'u.H')}
 ${tileFunctions}${branchFunctions}${codeFunctions}
 ${mainHead}
 ${accumulators(shape, 'acc')}
-  ${queryTileLoop}
+  ${queryTile}${delta === 'made' ? ownStats : ''}${queryTileLoop}
     var s = mat4x4<f32>();
     var dp = mat4x4<f32>();
     ${products(shape, 's', ['q', 'i0', 'h'], ['k', 'j0', 'g'])}
@@ -169,7 +185,7 @@ ${accumulators(shape, 'acc')}
     ${times4(
       (r) => /* wgsl */ `
     let seen${r} = sees(base, i0 + ty + ${8 * r}u, keys, key_codes);
-    let stat${r} = stats[(base + min(i0 + ty + ${8 * r}u, u.T - 1u)) * u.H + h];
+    let stat${r} = ${delta === 'made' ? `tile_stats[ty + ${8 * r}u]` : `stats[(base + min(i0 + ty + ${8 * r}u, u.T - 1u)) * u.H + h]`};
     tile_p[(ty + ${8 * r}u) * 9u + tx] =
       select(vec4<f32>(), exp(s[${r}] - stat${r}.x) * (dp[${r}] - stat${r}.y), seen${r});`,
     )}

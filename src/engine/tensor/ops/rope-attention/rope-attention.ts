@@ -5,12 +5,10 @@
  */
 import { defineOp } from '../../op.ts';
 import { type Tensor, tf } from '../../tfjs.ts';
-import {
-  type AttentionAttributes,
-  ropeAttentionGradReference,
-  ropeAttentionReference,
-} from './rope-attention.reference.ts';
+import type { AttentionAttributes } from './attend.reference.ts';
+import { ropeAttentionGradReference, ropeAttentionReference } from './rope-attention.reference.ts';
 import { ropeAttentionGradWgsl, ropeAttentionWgsl } from './rope-attention.wgsl.ts';
+import { ropeTableValues } from './rope-tables.ts';
 
 export type { AttentionAttributes };
 
@@ -43,16 +41,8 @@ export const ropeAttentionOp = defineOp<AttentionAttributes>({
   ],
 });
 
-/** Rotation tables, made in double precision because WGSL's sin and cos promise only 2⁻¹¹: cos and sin (P, D/2). */
+/** Rotation tables as tensors: cos and sin (P, D/2). */
 export function ropeTables(maxPositions: number, D: number, theta: number): { cos: Tensor; sin: Tensor } {
-  const half = D / 2;
-  const cos = new Float32Array(maxPositions * half);
-  const sin = new Float32Array(maxPositions * half);
-  for (let p = 0; p < maxPositions; p++)
-    for (let i = 0; i < half; i++) {
-      const angle = p * theta ** ((-2 * i) / D);
-      cos[p * half + i] = Math.cos(angle);
-      sin[p * half + i] = Math.sin(angle);
-    }
-  return { cos: tf.tensor2d(cos, [maxPositions, half]), sin: tf.tensor2d(sin, [maxPositions, half]) };
+  const { cos, sin } = ropeTableValues(maxPositions, D, theta);
+  return { cos: tf.tensor2d(cos, [maxPositions, D / 2]), sin: tf.tensor2d(sin, [maxPositions, D / 2]) };
 }

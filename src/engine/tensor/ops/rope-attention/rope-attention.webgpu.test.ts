@@ -1,5 +1,6 @@
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { expectOpMatches, requireWebGpu } from '../../testing.ts';
+import { kernelStyle, setKernelStyle } from '../../wgsl.ts';
 import { ropeAttentionCases, ropeAttentionGradCases } from './rope-attention.cases.ts';
 import { ropeAttentionGradOp, ropeAttentionOp } from './rope-attention.ts';
 
@@ -18,6 +19,20 @@ const gradTolerance = {
 describe.skipIf(!(await requireWebGpu()))('rope-attention on WebGPU equals its reference', () => {
   test.each(ropeAttentionCases())('forward, $name', (c) => expectOpMatches(ropeAttentionOp, c, tolerance));
   test.each(ropeAttentionGradCases())('gradient, $name', (c) =>
+    expectOpMatches(ropeAttentionGradOp, c, gradTolerance),
+  );
+});
+
+describe.skipIf(!(await requireWebGpu()))('rope-attention on WebGPU in the direct style', () => {
+  const before = kernelStyle();
+  beforeAll(() => setKernelStyle('direct'));
+  afterAll(() => setKernelStyle(before));
+
+  const short = ({ attributes }: { attributes: { D: number } }) => attributes.D <= 16;
+  test.each(ropeAttentionCases().filter(short))('forward, $name', (c) =>
+    expectOpMatches(ropeAttentionOp, c, tolerance),
+  );
+  test.each(ropeAttentionGradCases().filter(short))('gradient, $name', (c) =>
     expectOpMatches(ropeAttentionGradOp, c, gradTolerance),
   );
 });

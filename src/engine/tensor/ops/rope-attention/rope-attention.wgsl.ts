@@ -4,52 +4,29 @@
  * rotate back. At most 8 storage buffers a pass, which every device takes.
  */
 import { elementGrid, read, u32, type Wgsl, write } from '../../wgsl.ts';
-import {
-  attendBody,
-  keyGradBody,
-  queryGradBody,
-  rotateBackBody,
-  rotateForwardBody,
-  statsBody,
-} from './rope-attention.kernels.ts';
-import type { AttentionAttributes } from './rope-attention.reference.ts';
-import { type HeadShape, headShape, headType, TILE, variant } from './rope-attention.tiles.ts';
+import type { AttentionAttributes } from './attend.reference.ts';
+import { attentionPass } from './attend.wgsl.ts';
+import { rotateBackBody, rotateForwardBody, statsBody } from './rope-attention.kernels.ts';
+import { headShape, headType } from './rope-attention.tiles.ts';
 
-/** Bodies are made once per variant. */
-const bodies = new Map<string, string>();
-function bodyOf(
-  name: string,
-  shape: HeadShape,
-  make: (shape: HeadShape) => string,
-): { name: string; body: string } {
-  const key = `${name}-${variant(shape)}`;
-  let body = bodies.get(key);
-  if (!body) {
-    body = make(shape);
-    bodies.set(key, body);
-  }
-  return { name: key, body };
-}
-
-function constantsOf({ H, Hkv, D }: AttentionAttributes, shape: HeadShape) {
-  return {
-    rotate: { H, HKV: Hkv, HALF: D / 2, SCALE: 1 / Math.sqrt(D) },
-    tiles: { D, VECTORS: shape.vectors, WIDTH: shape.width },
-  };
-}
+const rotateConstants = ({ H, Hkv, D }: AttentionAttributes) => ({
+  H,
+  HKV: Hkv,
+  HALF: D / 2,
+  SCALE: 1 / Math.sqrt(D),
+});
 
 /** [q, k, v, cos, sin, positions, branches] → [out [N, H·D], lse [N, H]] */
 export const ropeAttentionWgsl: Wgsl<AttentionAttributes> = ([q, k], _, attributes) => {
   const { B, T, H, Hkv, D } = attributes;
   const shape = headShape(D);
   const type = headType(shape);
-  const constants = constantsOf(attributes, shape);
   return {
     scratch: [q, k],
     passes: [
       {
         name: 'rope-attention-rotate',
-        constants: constants.rotate,
+        constants: rotateConstants(attributes),
         bindings: [
           read('q', { input: 0 }),
           read('k', { input: 1 }),
@@ -64,8 +41,7 @@ export const ropeAttentionWgsl: Wgsl<AttentionAttributes> = ([q, k], _, attribut
         workgroups: elementGrid((B * T * (H + Hkv) * D) / 2),
       },
       {
-        ...bodyOf('rope-attention', shape, attendBody),
-        constants: constants.tiles,
+        ...attentionPass('ropeAttend', shape, attributes),
         bindings: [
           read('q', { scratch: 0 }, type),
           read('k', { scratch: 1 }, type),
@@ -74,8 +50,6 @@ export const ropeAttentionWgsl: Wgsl<AttentionAttributes> = ([q, k], _, attribut
           write('out', { output: 0 }, type),
           write('lse', { output: 1 }),
         ],
-        uniforms: [u32('T', T), u32('H', H), u32('HKV', Hkv)],
-        workgroups: [Math.ceil(T / TILE), H, B],
       },
     ],
   };
@@ -86,7 +60,6 @@ export const ropeAttentionGradWgsl: Wgsl<AttentionAttributes> = ([, q, k], _, at
   const { B, T, H, Hkv, D } = attributes;
   const shape = headShape(D);
   const type = headType(shape);
-  const constants = constantsOf(attributes, shape);
   const N = B * T;
   const tables = [
     read('cos_table', { input: 4 }),
@@ -94,7 +67,7 @@ export const ropeAttentionGradWgsl: Wgsl<AttentionAttributes> = ([, q, k], _, at
     read('positions', { input: 6 }, 'i32'),
   ];
   const rotate = {
-    constants: constants.rotate,
+    constants: rotateConstants(attributes),
     uniforms: [u32('N', N)],
     workgroups: elementGrid((N * (H + Hkv) * D) / 2),
   };
@@ -106,7 +79,6 @@ export const ropeAttentionGradWgsl: Wgsl<AttentionAttributes> = ([, q, k], _, at
     read('branches', { input: 7 }, 'i32'),
     read('stats', { scratch: 2 }, 'vec2<f32>'),
   ];
-  const tiles = { constants: constants.tiles, uniforms: [u32('T', T), u32('H', H), u32('HKV', Hkv)] };
   return {
     scratch: [q, k, { shape: [N, H, 2], dtype: 'float32' }],
     passes: [
@@ -136,16 +108,12 @@ export const ropeAttentionGradWgsl: Wgsl<AttentionAttributes> = ([, q, k], _, at
         workgroups: elementGrid(N * H),
       },
       {
-        ...tiles,
-        ...bodyOf('rope-attention-dq', shape, queryGradBody),
+        ...attentionPass('ropeQueryGrad', shape, attributes),
         bindings: [...tileInputs, write('dq', { output: 0 }, type)],
-        workgroups: [Math.ceil(T / TILE), H, B],
       },
       {
-        ...tiles,
-        ...bodyOf('rope-attention-dkv', shape, keyGradBody),
+        ...attentionPass('keyGrad', shape, attributes),
         bindings: [...tileInputs, write('dk', { output: 1 }, type), write('dv', { output: 2 }, type)],
-        workgroups: [Math.ceil(T / TILE), Hkv, B],
       },
       {
         ...rotate,

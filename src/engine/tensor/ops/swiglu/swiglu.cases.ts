@@ -1,5 +1,5 @@
 import { Rng } from '../../../../base/rng.ts';
-import { f32, normals, type OpCase } from '../../testing.ts';
+import { f32, type HostTensor, normals, type OpCase } from '../../testing.ts';
 
 /** Shapes with odd sizes and more than one workgroup, and values where e^−z overflows float32. */
 function gates(): { name: string; shape: number[]; values: ArrayLike<number> }[] {
@@ -31,4 +31,30 @@ export function swigluGradCases(): OpCase<object>[] {
     const { shape } = inputs[0];
     return { name, attributes, inputs: [normals(new Rng(7, ...shape), shape), ...inputs] };
   });
+}
+
+/** The same with gate and up in the rows of one tensor. */
+export function swigluPackedCases(): OpCase<object>[] {
+  return swigluCases().map(({ name, attributes, inputs: [gate, up] }) => ({
+    name,
+    attributes,
+    inputs: [packed(gate, up)],
+  }));
+}
+
+export function swigluPackedGradCases(): OpCase<object>[] {
+  return swigluGradCases().map(({ name, attributes, inputs: [dy, gate, up] }) => ({
+    name,
+    attributes,
+    inputs: [dy, packed(gate, up)],
+  }));
+}
+
+function packed(gate: HostTensor, up: HostTensor): HostTensor {
+  const [N, F] = gate.shape;
+  const rows = Array.from({ length: N }, (_, n) => [gate, up].map((x) => x.values.slice(n * F, (n + 1) * F)));
+  return f32(
+    [N, 2 * F],
+    rows.flat().flatMap((row) => [...row]),
+  );
 }

@@ -17,3 +17,27 @@ export function swigluGradReference(
     dup[i] = dy[i] * z * s;
   }
 }
+
+/** `swigluReference` on rows of F gates and F ups. */
+export function swigluPackedReference(
+  [gu]: readonly HostArray[],
+  [y]: readonly HostArray[],
+  F: number,
+): void {
+  for (let at = 0; at < y.length; at += F) {
+    const gate = gu.subarray(2 * at, 2 * at + F);
+    swigluReference([gate, gu.subarray(2 * at + F, 2 * at + 2 * F)], [y.subarray(at, at + F)]);
+  }
+}
+
+/** `swigluGradReference` on rows of F gates and F ups. */
+export function swigluPackedGradReference(
+  [dy, gu]: readonly HostArray[],
+  [dgu]: readonly HostArray[],
+  F: number,
+): void {
+  for (let at = 0; at < dy.length; at += F) {
+    const halves = (x: HostArray) => [x.subarray(2 * at, 2 * at + F), x.subarray(2 * at + F, 2 * at + 2 * F)];
+    swigluGradReference([dy.subarray(at, at + F), ...halves(gu)], halves(dgu));
+  }
+}

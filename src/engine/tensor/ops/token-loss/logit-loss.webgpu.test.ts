@@ -1,5 +1,7 @@
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { expectOpMatches, requireWebGpu } from '../../testing.ts';
+import { type KernelStyle, setKernelStyle } from '../../wgsl.ts';
+import { logitChunkTests } from './logit-chunk.checks.ts';
 import { logitLossCases, logitLossGradCases } from './logit-loss.cases.ts';
 import { logitLossGradOp, logitLossOp } from './token-loss.ts';
 
@@ -15,8 +17,14 @@ const gradTolerance = {
 };
 
 describe.skipIf(!(await requireWebGpu()))('logit-loss on WebGPU equals its reference', () => {
-  test.each(logitLossCases())('forward, $name', (c) => expectOpMatches(logitLossOp, c, tolerance));
-  test.each(logitLossGradCases())('gradient, $name', (c) =>
-    expectOpMatches(logitLossGradOp, c, gradTolerance),
-  );
+  describe.each<KernelStyle>(['tiled', 'direct'])('%s', (style) => {
+    beforeAll(() => setKernelStyle(style));
+    afterAll(() => setKernelStyle('tiled'));
+    logitChunkTests(tolerance, gradTolerance);
+
+    test.each(logitLossCases())('forward, $name', (c) => expectOpMatches(logitLossOp, c, tolerance));
+    test.each(logitLossGradCases())('gradient, $name', (c) =>
+      expectOpMatches(logitLossGradOp, c, gradTolerance),
+    );
+  });
 });

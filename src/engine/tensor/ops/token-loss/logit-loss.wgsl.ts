@@ -5,6 +5,7 @@ import {
   f32,
   flatGrid,
   groupReduceWgsl,
+  kernelStyle,
   read,
   u32,
   type Wgsl,
@@ -59,6 +60,36 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
+/** Threads of a workgroup in the direct style, where each has a row to itself. */
+const ROWS = 16;
+
+const directLossBody = /* wgsl */ `
+@compute @workgroup_size(${ROWS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let n = flat_group(group, groups) * ${ROWS}u + t;
+  if (n >= u.N) { return; }
+  let row = n * u.V;
+  var largest = -3e38;
+  for (var v = 0u; v < u.V; v++) { largest = max(largest, logits[row + v]); }
+  var sum = 0.0;
+  var weighted = 0.0;
+  for (var v = 0u; v < u.V; v++) {
+    let shifted = (logits[row + v] - largest) * u.scale;
+    let e = exp(shifted);
+    sum += e;
+    weighted += e * shifted;
+  }
+  let log_sum = log(sum);
+  lse[n] = log_sum + largest * u.scale;
+  entropy[n] = log_sum - weighted / sum;
+  let target_id = targets[n];
+  logp[n] = 0.0;
+  if (target_id >= 0) { logp[n] = (logits[row + u32(target_id)] - largest) * u.scale - log_sum; }
+}
+`;
+
+const DIRECT = { name: 'logit-loss-direct', body: directLossBody };
 const SMALL = { name: 'logit-loss-32', body: lossBody(32) };
 const LARGE = { name: 'logit-loss-256', body: lossBody(256) };
 const SMALL_VOCABULARY = 512;
@@ -69,7 +100,7 @@ export const logitLossWgsl: Wgsl<{ temperature: number }> = ([logits], _, { temp
   return {
     passes: [
       {
-        ...(V <= SMALL_VOCABULARY ? SMALL : LARGE),
+        ...(kernelStyle() === 'direct' ? DIRECT : V <= SMALL_VOCABULARY ? SMALL : LARGE),
         constants: {},
         bindings: [
           read('logits', { input: 0 }),
@@ -79,7 +110,7 @@ export const logitLossWgsl: Wgsl<{ temperature: number }> = ([logits], _, { temp
           write('lse', { output: 2 }),
         ],
         uniforms: [u32('N', N), u32('V', V), f32('scale', 1 / temperature)],
-        workgroups: flatGrid(N),
+        workgroups: flatGrid(kernelStyle() === 'direct' ? Math.ceil(N / ROWS) : N),
       },
     ],
   };

@@ -1,0 +1,71 @@
+/**
+ * Where a model lies in GPU memory: all weights in one arena, matrices before norms and biases (so that weight decay is
+ * a range), and the rotation tables. Nothing is allocated until `allocate`: the same object serves to plan memory.
+ */
+import { Arena } from '../tensor/arena.ts';
+import type { DeviceLimits } from '../tensor/device-buffer.ts';
+import { ropeTableValues } from '../tensor/ops/rope-attention/rope-tables.ts';
+import { type ModelConfig, tensorShapes } from './config.ts';
+
+/** Norm weights and biases, which weight decay usually leaves alone. */
+export function isNormOrBias(name: string): boolean {
+  return name.endsWith('norm.weight') || name.endsWith('.bias');
+}
+
+export class DeviceModel {
+  readonly weights: Arena;
+  /** `cos` and `sin`, each (P, D/2). */
+  readonly tables: Arena;
+
+  constructor(
+    readonly config: ModelConfig,
+    readonly limits: DeviceLimits,
+  ) {
+    const entries = [...tensorShapes(config)].map(([name, shape]) => ({ name, shape }));
+    this.weights = new Arena(
+      [
+        ...entries.filter(({ name }) => !isNormOrBias(name)),
+        ...entries.filter(({ name }) => isNormOrBias(name)),
+      ],
+      limits,
+      'weights',
+    );
+    const shape = [config.maxPositions, config.headDim / 2];
+    this.tables = new Arena(
+      ['cos', 'sin'].map((name) => ({ name, shape })),
+      limits,
+      'rotation tables',
+    );
+  }
+
+  /** How many numbers of each buffer of the arena of weights decay: those before its first norm or bias. */
+  decayEnds(decayNorms: boolean): number[] {
+    return this.weights.buffers.map((buffer) => {
+      let end = buffer.bytes / 4;
+      if (decayNorms) return end;
+      for (const [name] of tensorShapes(this.config))
+        if (isNormOrBias(name))
+          for (const slice of this.weights.all(name))
+            if (slice.buffer === buffer) end = Math.min(end, slice.offset / 4);
+      return end;
+    });
+  }
+
+  allocate(device: GPUDevice): void {
+    this.weights.allocate(device);
+    this.tables.allocate(device);
+    const { maxPositions, headDim, ropeTheta } = this.config;
+    const { cos, sin } = ropeTableValues(maxPositions, headDim, ropeTheta);
+    this.tables.write(device, 'cos', cos);
+    this.tables.write(device, 'sin', sin);
+  }
+
+  get bytes(): number {
+    return this.weights.bytes + this.tables.bytes;
+  }
+
+  destroy(): void {
+    this.weights.destroy();
+    this.tables.destroy();
+  }
+}

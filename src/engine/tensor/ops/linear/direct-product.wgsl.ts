@@ -1,0 +1,183 @@
+/**
+ * The product for software WebGPU, without workgroup memory: a thread keeps a block of R × C sums in registers and adds
+ * 4 numbers of k at a time from R + C vec4s that it reads straight from storage.
+ */
+import type { WgslPass } from '../../op.ts';
+import { flatGrid, read } from '../../wgsl.ts';
+import {
+  accessor,
+  bodyOf,
+  type Ending,
+  elementType,
+  endingBindings,
+  endingName,
+  endingStatement,
+  inVectors,
+  type Operand,
+  operandName,
+  type Product,
+  sizes,
+} from './product.ts';
+
+/** Threads of a workgroup: one subgroup, so that workgroups spread evenly over few cores. */
+const THREADS = 4;
+
+const XYZW = 'xyzw';
+const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+const lines = (count: number, line: (i: number) => string): string => range(count).map(line).join('\n');
+
+interface Side {
+  name: 'a' | 'b';
+  operand: Operand;
+  vectors: boolean;
+  /** Rows of the block, and its first row and the number of all rows in WGSL. */
+  rows: number;
+  first: string;
+  count: string;
+}
+
+/** Statements before the loop: where the rows of the block begin. Rows past the end read the last one and are dropped. */
+function places({ name, operand, vectors, rows, first, count }: Side): string {
+  if (operand.layout === 'row')
+    return lines(
+      rows,
+      (r) => `let at_${name}${r} = min(${first} + ${r}u, ${count} - 1u) * ${vectors ? '(u.K / 4u)' : 'u.K'};`,
+    );
+  if (vectors)
+    return lines(rows / 4, (p) => `let at_${name}${p} = min(${first} / 4u + ${p}u, ${count} / 4u - 1u);`);
+  return lines(rows, (r) => `let at_${name}${r} = min(${first} + ${r}u, ${count} - 1u);`);
+}
+
+/**
+ * Statement: reads vec4 number i of the step. Of a row operand that is `<name><i>`, four numbers of k of row i; of a
+ * column operand `<name><j>_<p>` (i = 4·p + j), rows 4·p … 4·p + 3 at number j of k. `k` holds the step's numbers of k.
+ */
+function load({ name, operand, vectors }: Side, i: number, ragged: boolean): string {
+  let value: string;
+  let into: string;
+  let live: string;
+  if (operand.layout === 'row') {
+    into = `${name}${i}`;
+    live = 'live';
+    value = vectors
+      ? `${name}_at(at_${name}${i} + step)`
+      : `vec4<f32>(${range(4).map((j) => `${name}_at(at_${name}${i} + k.${XYZW[j]})`)})`;
+  } else {
+    const [p, j] = [Math.floor(i / 4), i % 4];
+    into = `${name}${j}_${p}`;
+    live = `live.${XYZW[j]}`;
+    value = vectors
+      ? `${name}_at(k.${XYZW[j]} * (${name === 'a' ? 'u.M' : 'u.N'} / 4u) + at_${name}${p})`
+      : `vec4<f32>(${range(4).map((r) => `${name}_at(k.${XYZW[j]} * ${name === 'a' ? 'u.M' : 'u.N'} + at_${name}${4 * p + r})`)})`;
+  }
+  // Numbers of k past the end read the last one; it is enough that one operand is zero there.
+  if (ragged && name === 'a') value = `select(vec4<f32>(), ${value}, ${live})`;
+  return `let ${into} = ${value};`;
+}
+
+interface Shape {
+  a: Operand;
+  b: Operand;
+  vectorsA: boolean;
+  vectorsB: boolean;
+  vectorsOut: boolean;
+  /** K is no multiple of 4. */
+  ragged: boolean;
+}
+
+function body(
+  [R, C]: Block,
+  { a, b, vectorsA, vectorsB, vectorsOut, ragged }: Shape,
+  ending: Ending,
+): string {
+  const sideA: Side = { name: 'a', operand: a, vectors: vectorsA, rows: R, first: 'm0', count: 'u.M' };
+  const sideB: Side = { name: 'b', operand: b, vectors: vectorsB, rows: C, first: 'n0', count: 'u.N' };
+  const A = (r: number, j: number) =>
+    a.layout === 'row' ? `a${r}.${XYZW[j]}` : `a${j}_${r >> 2}.${XYZW[r & 3]}`;
+  const term = (r: number, q: number) =>
+    b.layout === 'row'
+      ? `vec4<f32>(${range(4).map((c) => `dot(a${r}, b${4 * q + c})`)})`
+      : range(4)
+          .map((j) => `${A(r, j)} * b${j}_${q}`)
+          .join(' + ');
+  const store = vectorsOut
+    ? `if (m < u.M && n < u.N) { let at = m * (u.N / 4u) + n / 4u; ${endingStatement(ending, ['value', 'n / 4u', 'at'])} }`
+    : lines(
+        4,
+        (c) =>
+          `if (m < u.M && n + ${c}u < u.N) { let at = m * u.N + n + ${c}u; ${endingStatement(ending, [`value.${XYZW[c]}`, `n + ${c}u`, 'at'])} }`,
+      );
+  return /* wgsl */ `${accessor('a', a, vectorsA)}${accessor('b', b, vectorsB)}
+fn store(m: u32, n: u32, value: vec4<f32>) {
+  ${store}
+}
+@compute @workgroup_size(${THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let block = flat_group(group, groups) * ${THREADS}u + t;
+  let blocks = (u.M + ${R - 1}u) / ${R}u;
+  let m0 = (block % blocks) * ${R}u;
+  let n0 = (block / blocks) * ${C}u;
+  if (n0 >= u.N) { return; }
+${places(sideA)}
+${places(sideB)}
+${lines(R, (r) =>
+  range(C / 4)
+    .map((q) => `var c${r}_${q} = vec4<f32>();`)
+    .join(' '),
+)}
+${ending.sums ? lines(R / 4, (p) => `var s${p} = vec4<f32>();`) : ''}
+  for (var step = 0u; 4u * step < u.K; step++) {
+    let k${ragged ? 's' : ''} = 4u * step + vec4<u32>(0, 1, 2, 3);
+${ragged ? 'let live = ks < vec4<u32>(u.K);\nlet k = min(ks, vec4<u32>(u.K - 1u));' : ''}
+${lines(R, (i) => load(sideA, i, ragged))}
+${ending.sums ? lines(R / 4, (p) => `s${p} += a0_${p} + a1_${p} + a2_${p} + a3_${p};`) : ''}
+${lines(
+  C / 4,
+  (q) =>
+    `${range(4)
+      .map((j) => load(sideB, 4 * q + j, ragged))
+      .join('\n')}\n${lines(R, (r) => `c${r}_${q} += ${term(r, q)};`)}`,
+)}
+  }
+${lines(R, (r) =>
+  range(C / 4)
+    .map((q) => `store(m0 + ${r}u, n0 + ${4 * q}u, c${r}_${q});`)
+    .join(' '),
+)}
+${ending.sums ? `if (n0 == 0u) {\n${lines(R, (r) => `if (m0 + ${r}u < u.M) { sums[m0 + ${r}u] += s${r >> 2}.${XYZW[r & 3]}; }`)}\n}` : ''}
+}
+`;
+}
+
+/** Rows and columns of a thread's block. */
+export type Block = readonly [R: number, C: number];
+
+export function directProduct(product: Product, block: Block = [8, 16]): { passes: WgslPass[] } {
+  const { a, b, M, N, K } = product;
+  const [R, C] = block;
+  const shape: Shape = {
+    a,
+    b,
+    vectorsA: inVectors(a, M, K),
+    vectorsB: inVectors(b, N, K),
+    vectorsOut: N % 4 === 0,
+    ragged: K % 4 !== 0,
+  };
+  const name = `linear-direct-${R}x${C}-${operandName(a, shape.vectorsA)}-${operandName(b, shape.vectorsB)}${shape.vectorsOut ? '-4' : ''}${shape.ragged ? '-ragged' : ''}${endingName(product)}`;
+  return {
+    passes: [
+      {
+        ...bodyOf(name, () => body(block, shape, product)),
+        constants: {},
+        bindings: [
+          read('a', a.arg, elementType(a, shape.vectorsA)),
+          read('b', b.arg, elementType(b, shape.vectorsB)),
+          ...endingBindings(product, shape.vectorsOut ? 'vec4<f32>' : 'f32'),
+        ],
+        uniforms: sizes(product),
+        workgroups: flatGrid(Math.ceil((Math.ceil(M / R) * Math.ceil(N / C)) / THREADS)),
+      },
+    ],
+  };
+}
