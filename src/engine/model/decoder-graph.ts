@@ -84,7 +84,12 @@ export class DecoderGraph {
   private weight(name: string): Value {
     const slice = this.model.weights.whole(name);
     assert(slice, `weight ${name} is split over several buffers`);
-    return this.b.slice(slice);
+    return this.value(slice, this.model.isHalf(name));
+  }
+
+  private value(slice: Slice, half = false): Value {
+    const { buffer, offset, shape } = slice;
+    return this.b.bind(buffer, shape, half ? 'int32' : 'float32', offset);
   }
 
   private gradient(name: string): Value | null {
@@ -188,8 +193,10 @@ export class DecoderGraph {
     residual?: Value,
   ): Step {
     const { b } = this;
+    const half = w.dtype === 'int32';
+    assert(!half || !dw, 'a weight in half precision cannot be trained');
     const inputs = [x, w, ...(bias ? [bias] : []), ...(residual ? [residual] : [])];
-    const [y] = b.call(linearOp, inputs, { bias: bias !== null, residual: residual !== undefined });
+    const [y] = b.call(linearOp, inputs, { bias: bias !== null, residual: residual !== undefined, half });
     return {
       y,
       back: (dy, plus) => {
@@ -197,6 +204,7 @@ export class DecoderGraph {
           b.call(linearWeightGradAddOp, [dy, x, dw, ...(dbias ? [dbias] : [])], { bias: dbias !== null });
         return b.call(linearInputGradOp, [dy, w, ...(plus ? [plus] : [])], {
           residual: plus !== undefined,
+          half,
         })[0];
       },
     };
@@ -251,7 +259,8 @@ export class DecoderGraph {
     const dw = gradients && stack(gradients, 'weight');
     const dbias = gradients && has ? stack(gradients, 'bias') : null;
     const value = (slice: Slice | null) => slice && this.b.slice(slice);
-    return this.product(x, this.b.slice(w), value(dw), value(bias), value(dbias));
+    const half = this.model.isHalf(`${names[0]}.weight`);
+    return this.product(x, this.value(w, half), value(dw), value(bias), value(dbias));
   }
 
   private layer(layer: number, x: Value, attend: AttentionForm): Step {

@@ -80,7 +80,7 @@ export class Decoder {
     // AdamW writes in place, and the cpu backend would write into the caller's array.
     if (!this.device) return tf.tensor(data.slice(), [...shape], 'float32');
     const { backend, model } = this.device;
-    model.weights.write(backend.device, name, data);
+    model.write(backend.device, name, data);
     const slice = model.weights.whole(name);
     return slice && backend.view(slice);
   }

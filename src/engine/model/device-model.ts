@@ -6,10 +6,16 @@ import { Arena } from '../tensor/arena.ts';
 import type { DeviceLimits } from '../tensor/device-buffer.ts';
 import { ropeTableValues } from '../tensor/ops/rope-attention/rope-tables.ts';
 import { type ModelConfig, tensorShapes } from './config.ts';
+import { float32ToF16 } from './half.ts';
 
 /** Norm weights and biases, which weight decay usually leaves alone. */
 export function isNormOrBias(name: string): boolean {
   return name.endsWith('norm.weight') || name.endsWith('.bias');
+}
+
+export interface DeviceModelOptions {
+  /** Keeps the matrices of the layers as float16, two a word: half the memory for weights that stay frozen. */
+  half?: boolean;
 }
 
 export class DeviceModel {
@@ -20,8 +26,12 @@ export class DeviceModel {
   constructor(
     readonly config: ModelConfig,
     readonly limits: DeviceLimits,
+    private readonly options: DeviceModelOptions = {},
   ) {
-    const entries = [...tensorShapes(config)].map(([name, shape]) => ({ name, shape }));
+    const entries = [...tensorShapes(config)].map(([name, shape]) => ({
+      name,
+      shape: this.isHalf(name) ? [shape[0], shape[1] / 2] : shape,
+    }));
     this.weights = new Arena(
       [
         ...entries.filter(({ name }) => !isNormOrBias(name)),
@@ -36,6 +46,23 @@ export class DeviceModel {
       limits,
       'rotation tables',
     );
+  }
+
+  /** Whether a weight lies there as float16, as int32 (O, I/2). */
+  isHalf(name: string): boolean {
+    const shape = tensorShapes(this.config).get(name);
+    return (
+      this.options.half === true &&
+      name.startsWith('model.layers.') &&
+      shape?.length === 2 &&
+      shape[1] % 2 === 0
+    );
+  }
+
+  /** Puts a weight in its place. */
+  write(device: GPUDevice, name: string, data: Float32Array): void {
+    if (!this.isHalf(name)) this.weights.write(device, name, data);
+    else this.weights.write(device, name, new Float32Array(float32ToF16(data).bits.slice().buffer));
   }
 
   /** How many numbers of each buffer of the arena of weights decay: those before its first norm or bias. */

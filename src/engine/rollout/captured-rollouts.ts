@@ -19,7 +19,6 @@ import { rolloutStepOp } from '../tensor/ops/rollout-step/rollout-step.ts';
 import { sampleOp } from '../tensor/ops/sample/sample.ts';
 import { PlanBuilder, type Value } from '../tensor/plan.ts';
 import { Plan, Readback, submit, TemporaryPool } from '../tensor/plan-device.ts';
-import { readBuffer } from '../tensor/webgpu-backend.ts';
 import type { SpecialIds } from '../tokenizer/tags.ts';
 import { deviceRollout, deviceRollouts, progressOf, viewOf } from './device-rollout.ts';
 import type { GenerateSettings, RolloutRequest } from './generate.ts';
@@ -137,6 +136,7 @@ interface Captured {
   first: Plan;
   step: Plan;
   readback: Readback;
+  readAll: Readback;
   viewed: number;
 }
 
@@ -201,17 +201,20 @@ export class CapturedRollouts {
     }
   }
 
-  private async results({ shape, buffers }: Captured): Promise<Rollout[]> {
-    const { backend } = this.model.device!;
-    const read = (buffer: DeviceBuffer) => readBuffer(backend.device, buffer.gpu, 0, buffer.bytes);
-    const [queue, records, logps] = await Promise.all(
-      [buffers.queue, buffers.records, buffers.logps].map(read),
-    );
-    backend.throwIfFaulty();
+  private async results({ shape, buffers, readAll }: Captured): Promise<Rollout[]> {
+    const { queue, records, logps } = buffers;
+    let read: (() => Promise<ArrayBuffer>) | null = null;
+    submit(this.model.device!.backend, [], (encoder) => {
+      read = readAll.copy(
+        encoder,
+        [queue, records, logps].map(({ gpu, bytes }) => ({ source: gpu, bytes })),
+      );
+    });
+    const bytes = await read!();
     const results = {
-      queue: new Int32Array(queue),
-      records: new Int32Array(records),
-      logps: new Float32Array(logps),
+      queue: new Int32Array(bytes, 0, queue.bytes / 4),
+      records: new Int32Array(bytes, queue.bytes, records.bytes / 4),
+      logps: new Float32Array(bytes, queue.bytes + records.bytes, logps.bytes / 4),
     };
     return Array.from({ length: shape.Q }, (_, q) => deviceRollout(results, q));
   }
@@ -242,6 +245,11 @@ export class CapturedRollouts {
         buffers.queue.bytes + viewed * shape.slots * RECORD_INTS * 4,
         'the rollouts',
       ),
+      readAll: new Readback(
+        backend,
+        buffers.queue.bytes + buffers.records.bytes + buffers.logps.bytes,
+        'all rollouts',
+      ),
       viewed,
     };
     return this.captured;
@@ -270,10 +278,11 @@ export class CapturedRollouts {
 
   private release(): void {
     if (!this.captured) return;
-    const { first, step, readback, buffers } = this.captured;
+    const { first, step, readback, readAll, buffers } = this.captured;
     first.destroy();
     step.destroy();
     readback.destroy();
+    readAll.destroy();
     for (const buffer of Object.values(buffers)) buffer.destroy();
     this.captured = null;
   }

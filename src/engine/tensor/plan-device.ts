@@ -246,9 +246,11 @@ export function submit(
 ): void {
   backend.flush();
   const encoder = backend.device.createCommandEncoder();
-  const pass = encoder.beginComputePass();
-  for (const plan of plans) plan.encode(pass);
-  pass.end();
+  if (plans.length > 0) {
+    const pass = encoder.beginComputePass();
+    for (const plan of plans) plan.encode(pass);
+    pass.end();
+  }
   after(encoder);
   backend.device.queue.submit([encoder.finish()]);
   counters.submits++;

@@ -16,6 +16,8 @@ export interface TrainingShape {
   T: number;
   lora?: LoraSettings | null;
   checkpointing?: boolean;
+  /** Frozen matrices in half precision. */
+  half?: boolean;
 }
 
 /** Bytes by what they are for. */
@@ -37,11 +39,11 @@ const withTotal = (parts: Omit<MemoryEstimate, 'total'>): MemoryEstimate => ({
 /** Memory of training steps on micro-batches of up to this shape. */
 export function trainingMemory(
   config: ModelConfig,
-  { B: rows, T: slots, lora: settings, checkpointing = false }: TrainingShape,
+  { B: rows, T: slots, lora: settings, checkpointing = false, half }: TrainingShape,
   limits: DeviceLimits,
 ): MemoryEstimate {
   const { B, T } = bucketOf({ B: rows, T: slots });
-  const model = new DeviceModel(config, limits);
+  const model = new DeviceModel(config, limits, { half });
   const lora = settings ? new LoraArenas(config, settings, limits) : null;
   const gradients = lora ? null : model.weights.like('gradients');
   const trained = lora?.weights ?? model.weights;

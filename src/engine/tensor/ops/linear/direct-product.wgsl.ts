@@ -36,6 +36,9 @@ interface Side {
   count: string;
 }
 
+/** Distance of neighbouring k in a column operand. */
+const stride = ({ vectors, count }: Side): string => (vectors ? `(${count} / 4u)` : count);
+
 /** Statements before the loop: where the rows of the block begin. Rows past the end read the last one and are dropped. */
 function places({ name, operand, vectors, rows, first, count }: Side): string {
   if (operand.layout === 'row')
@@ -50,7 +53,8 @@ function places({ name, operand, vectors, rows, first, count }: Side): string {
 
 /**
  * Statement: reads vec4 number i of the step. Of a row operand that is `<name><i>`, four numbers of k of row i; of a
- * column operand `<name><j>_<p>` (i = 4·p + j), rows 4·p … 4·p + 3 at number j of k. `k` holds the step's numbers of k.
+ * column operand `<name><j>_<p>` (i = 4·p + j), rows 4·p … 4·p + 3 at number j of k. `k` holds the step's numbers of
+ * k and `k_<name>` where they begin.
  */
 function load({ name, operand, vectors }: Side, i: number, ragged: boolean): string {
   let value: string;
@@ -67,8 +71,8 @@ function load({ name, operand, vectors }: Side, i: number, ragged: boolean): str
     into = `${name}${j}_${p}`;
     live = `live.${XYZW[j]}`;
     value = vectors
-      ? `${name}_at(k.${XYZW[j]} * (${name === 'a' ? 'u.M' : 'u.N'} / 4u) + at_${name}${p})`
-      : `vec4<f32>(${range(4).map((r) => `${name}_at(k.${XYZW[j]} * ${name === 'a' ? 'u.M' : 'u.N'} + at_${name}${4 * p + r})`)})`;
+      ? `${name}_at(k_${name}.${XYZW[j]} + at_${name}${p})`
+      : `vec4<f32>(${range(4).map((r) => `${name}_at(k_${name}.${XYZW[j]} + at_${name}${4 * p + r})`)})`;
   }
   // Numbers of k past the end read the last one; it is enough that one operand is zero there.
   if (ragged && name === 'a') value = `select(vec4<f32>(), ${value}, ${live})`;
@@ -130,6 +134,7 @@ ${ending.sums ? lines(R / 4, (p) => `var s${p} = vec4<f32>();`) : ''}
   for (var step = 0u; 4u * step < u.K; step++) {
     let k${ragged ? 's' : ''} = 4u * step + vec4<u32>(0, 1, 2, 3);
 ${ragged ? 'let live = ks < vec4<u32>(u.K);\nlet k = min(ks, vec4<u32>(u.K - 1u));' : ''}
+${[sideA, sideB].map((side) => (side.operand.layout === 'column' ? `let k_${side.name} = k * ${stride(side)};` : '')).join('\n')}
 ${lines(R, (i) => load(sideA, i, ragged))}
 ${ending.sums ? lines(R / 4, (p) => `s${p} += a0_${p} + a1_${p} + a2_${p} + a3_${p};`) : ''}
 ${lines(
@@ -153,9 +158,36 @@ ${ending.sums ? `if (n0 == 0u) {\n${lines(R, (r) => `if (m0 + ${r}u < u.M) { sum
 /** Rows and columns of a thread's block. */
 export type Block = readonly [R: number, C: number];
 
-export function directProduct(product: Product, block: Block = [8, 16]): { passes: WgslPass[] } {
+/**
+ * Nanoseconds, measured on SwiftShader: reading a vec4 takes as long as 64 multiply-adds, so large blocks win where there
+ * are enough of them for the cores and the product is worth the time to compile them (about 4 ms a number of the block,
+ * spread here over 10,000 products).
+ */
+const READ_VECTOR = 80;
+const ADD_VECTOR = 5;
+const COMPILE = 400;
+const CORES = 2;
+/** Most numbers of a block: where all is read and written in vectors, and elsewhere, where the text is far longer. */
+const MOST_VECTORS = 256;
+const MOST_NUMBERS = 64;
+
+function blockFor({ a, M, N, K }: Product, most: number): Block {
+  let best: Block = [4, 4];
+  let least = Infinity;
+  for (const R of a.layout === 'column' ? [4, 8, 16] : [1, 4, 8, 16])
+    for (const C of [4, 8, 16]) {
+      const groups = Math.ceil((Math.ceil(M / R) * Math.ceil(N / C)) / THREADS);
+      const step = READ_VECTOR * (R + C) + ADD_VECTOR * R * C;
+      const cost = Math.ceil(groups / CORES) * Math.ceil(K / 4) * step + COMPILE * R * C;
+      if (R * C > most || cost >= least) continue;
+      best = [R, C];
+      least = cost;
+    }
+  return best;
+}
+
+export function directProduct(product: Product, chosen?: Block): { passes: WgslPass[] } {
   const { a, b, M, N, K } = product;
-  const [R, C] = block;
   const shape: Shape = {
     a,
     b,
@@ -164,6 +196,9 @@ export function directProduct(product: Product, block: Block = [8, 16]): { passe
     vectorsOut: N % 4 === 0,
     ragged: K % 4 !== 0,
   };
+  const vectors = shape.vectorsA && shape.vectorsB && shape.vectorsOut;
+  const block = chosen ?? blockFor(product, vectors ? MOST_VECTORS : MOST_NUMBERS);
+  const [R, C] = block;
   const name = `linear-direct-${R}x${C}-${operandName(a, shape.vectorsA)}-${operandName(b, shape.vectorsB)}${shape.vectorsOut ? '-4' : ''}${shape.ragged ? '-ragged' : ''}${endingName(product)}`;
   return {
     passes: [

@@ -7,10 +7,12 @@ const SIZES = [
   [1, 1, 1],
   [3, 5, 7],
   [33, 12, 20],
-  [17, 40, 9],
   [130, 6, 33],
   [5, 36, 130],
 ] as const;
+
+/** Enough where only the ending of a product differs: few rows and odd sizes, and more rows in whole vectors. */
+const TWO_SIZES = SIZES.slice(1, 3);
 
 const nameOf = (N: number, I: number, O: number, attributes: object): string => {
   const parts = Object.entries(attributes).map(([key, value]) => (value === true ? key : `${key}=${value}`));
@@ -46,7 +48,7 @@ const FUSED: LinearAttributes[] = [
 /** Scale, bias and residual; I even with `half`. */
 export function fusedLinearCases(half: boolean): OpCase<LinearAttributes>[] {
   return FUSED.flatMap((fused) =>
-    SIZES.slice(1).map(([N, oddI, O]) => {
+    TWO_SIZES.map(([N, oddI, O]) => {
       const I = half ? oddI + (oddI % 2) : oddI;
       const attributes = { ...fused, ...(half ? { half } : {}) };
       const rng = new Rng(7, N, I, O);
@@ -61,7 +63,7 @@ export function fusedLinearCases(half: boolean): OpCase<LinearAttributes>[] {
 export function linearInputGradCases(): OpCase<ProductAttributes>[] {
   return [{}, { residual: true, alpha: 0.5 }, { half: true }, { half: true, residual: true }].flatMap(
     (attributes: ProductAttributes) =>
-      SIZES.map(([N, oddI, O]) => {
+      (attributes.residual ? TWO_SIZES : SIZES).map(([N, oddI, O]) => {
         const { half, residual } = attributes;
         const I = half ? oddI + (oddI % 2) : oddI;
         const rng = new Rng(6, N, I, O);
@@ -74,7 +76,7 @@ export function linearInputGradCases(): OpCase<ProductAttributes>[] {
 
 export function linearWeightGradCases(): OpCase<{ alpha?: number }>[] {
   return [{}, { alpha: -2 }].flatMap((attributes) =>
-    SIZES.map(([N, I, O]) => {
+    (attributes.alpha ? TWO_SIZES : SIZES).map(([N, I, O]) => {
       const rng = new Rng(8, N, I, O);
       const inputs = [normals(rng, [N, O]), normals(rng, [N, I])];
       return { name: nameOf(N, I, O, attributes), inputs, attributes };
@@ -84,7 +86,7 @@ export function linearWeightGradCases(): OpCase<{ alpha?: number }>[] {
 
 export function linearWeightGradAddCases(): OpCase<WeightGradAttributes>[] {
   return [{}, { bias: true, alpha: 0.5 }].flatMap((attributes: WeightGradAttributes) =>
-    SIZES.map(([N, I, O]) => {
+    (attributes.bias ? SIZES : TWO_SIZES).map(([N, I, O]) => {
       const rng = new Rng(9, N, I, O);
       const inputs = [normals(rng, [N, O]), normals(rng, [N, I]), normals(rng, [O, I])];
       if (attributes.bias) inputs.push(normals(rng, [O]));

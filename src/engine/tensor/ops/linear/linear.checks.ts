@@ -21,13 +21,13 @@ const tolerance = {
 export function linearTests(): void {
   describe.each([false, true])('bias %s', (bias) => {
     test.each(linearCases(bias))('forward, $name', (c) => expectOpMatches(linearOp, c, tolerance));
-    test.each(linearCases(bias).slice(0, 4))('differences, $name', (c) =>
+    test.each(linearCases(bias).slice(0, 3))('differences, $name', (c) =>
       expectGradient(linearOp, c, { inputs: bias ? [0, 1, 2] : [0, 1], outputs: [0], tolerance: 1e-2 }),
     );
   });
   describe.each([false, true])('half %s', (half) => {
     test.each(fusedLinearCases(half))('forward, $name', (c) => expectOpMatches(linearOp, c, tolerance));
-    test.each(fusedLinearCases(half).filter((_, i) => i % 5 === 0))('differences, $name', (c) => {
+    test.each(fusedLinearCases(half).filter((_, i) => i % 4 === 0))('differences, $name', (c) => {
       const inputs = c.inputs.map((_, i) => i).filter((i) => !(half && i === 1));
       return expectGradient(linearOp, c, { inputs, outputs: [0], tolerance: 1e-2 });
     });

@@ -48,13 +48,18 @@ describe.skipIf(!(await requireWebGpu())).each(['tiled', 'direct'] as const)(
     ])('gradient of the weight added, k shared, $name', (c) =>
       expectOpMatches(linearWeightGradAddOp, c, tolerance),
     );
-    // More than one block and tile each way, in whole vectors.
+    // More than one tile and large block each way, in whole vectors.
     test('several blocks', async () => {
-      await expectOpMatches(linearOp, big({ bias: true }, [70, 68], [100, 68], [100]), tolerance);
-      await expectOpMatches(linearInputGradOp, big({}, [70, 100], [100, 68]), tolerance);
+      const all = { bias: true, residual: true };
+      await expectOpMatches(linearOp, big(all, [70, 132], [100, 132], [100], [70, 100]), tolerance);
+      await expectOpMatches(
+        linearInputGradOp,
+        big({ residual: true }, [70, 132], [132, 100], [70, 100]),
+        tolerance,
+      );
       await expectOpMatches(
         linearWeightGradAddOp,
-        big({ bias: true }, [72, 100], [72, 68], [100, 68], [100]),
+        big({ bias: true }, [132, 100], [132, 68], [100, 68], [100]),
         tolerance,
       );
     });
