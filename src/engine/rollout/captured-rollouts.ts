@@ -144,6 +144,8 @@ export class CapturedRollouts {
   private captured: Captured | null = null;
   private readonly pool: TemporaryPool;
   private busy = false;
+  /** Decode steps so far, for the bench. */
+  steps = 0;
 
   constructor(
     private readonly model: Decoder,
@@ -187,6 +189,7 @@ export class CapturedRollouts {
             { source: buffers.records.gpu, bytes: viewed * shape.slots * RECORD_INTS * 4 },
           ]);
         });
+        this.steps += perSubmit.length;
         const bytes = await read!();
         const queue = new Int32Array(bytes, 0, queueBytes / 4);
         const part = {

@@ -51,15 +51,13 @@ describe.skipIf(!(await requireWebGpu())).each(['tiled', 'direct'] as const)(
     // More than one tile and large block each way, in whole vectors.
     test('several blocks', async () => {
       const all = { bias: true, residual: true };
-      await expectOpMatches(linearOp, big(all, [70, 132], [100, 132], [100], [70, 100]), tolerance);
-      await expectOpMatches(
-        linearInputGradOp,
-        big({ residual: true }, [70, 132], [132, 100], [70, 100]),
-        tolerance,
-      );
+      await expectOpMatches(linearOp, big(all, [130, 192], [68, 192], [68], [130, 68]), tolerance);
+      const plus = { residual: true };
+      await expectOpMatches(linearInputGradOp, big(plus, [130, 192], [192, 68], [130, 68]), tolerance);
+      const bias = { bias: true };
       await expectOpMatches(
         linearWeightGradAddOp,
-        big({ bias: true }, [132, 100], [132, 68], [100, 68], [100]),
+        big(bias, [192, 132], [192, 68], [132, 68], [132]),
         tolerance,
       );
     });
