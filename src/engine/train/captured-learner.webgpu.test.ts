@@ -220,6 +220,30 @@ describe.skipIf(!(await requireWebGpu()))('captured steps', () => {
   });
 });
 
+describe.skipIf(!(await requireWebGpu()))('captured steps and a lost device', () => {
+  test('a step on a lost device fails with words, and a new device goes on from the save', async () => {
+    const first = trainee(captured(CROSS_ENTROPY));
+    await step(first.learner, 90);
+    const saved = {
+      weights: await first.model.snapshot(),
+      moments: await first.optimizer.snapshot(),
+      steps: first.optimizer.steps,
+    };
+    const expected = (await step(first.learner, 91)).loss;
+    backendNow().device.destroy();
+    await expect(step(first.learner, 92)).rejects.toThrow(/device|buffer|lost|destroyed/i);
+    await requireWebGpu();
+    const model = new Decoder(CONFIG, saved.weights);
+    const optimizer = new AdamW(model, SETTINGS);
+    optimizer.restore(saved.moments, saved.steps);
+    const learner = captureLearner(model, optimizer, CROSS_ENTROPY);
+    expect((await step(learner, 91)).loss).toBe(expected);
+    learner.dispose();
+    optimizer.dispose();
+    model.dispose();
+  });
+});
+
 /** A learner on a model that no Decoder holds: split weights, frozen weights in half precision, adapters. */
 function bare(
   config: ModelConfig,

@@ -22,7 +22,7 @@ export interface EvaluateContext {
   key: number;
 }
 
-/** Rows that decode together; bounds the key/value cache. */
+/** Rows that decode together where nothing else bounds the key/value cache: on a GPU, rollouts queue by themselves. */
 const ROWS_AT_ONCE = 256;
 
 /** Yields `null` while it works, so that the caller can look at its commands, and returns the metrics. */
@@ -37,8 +37,9 @@ export async function* evaluate(context: EvaluateContext): AsyncGenerator<null, 
     }));
   });
   const rollouts: Rollout[] = [];
-  for (let start = 0; start < requests.length; start += ROWS_AT_ONCE) {
-    const rows = generate(model, requests.slice(start, start + ROWS_AT_ONCE), context.settings, ids);
+  const atOnce = model.device ? requests.length : ROWS_AT_ONCE;
+  for (let start = 0; start < requests.length; start += atOnce) {
+    const rows = generate(model, requests.slice(start, start + atOnce), context.settings, ids);
     rollouts.push(...(yield* mapRows(rows, () => null)));
   }
   const judged: Judged[] = rollouts.map((rollout, i) =>
