@@ -2,11 +2,12 @@
  * Where a model lies in GPU memory: all weights in one arena, matrices before norms and biases (so that weight decay is
  * a range), and the rotation tables. Nothing is allocated until `allocate`: the same object serves to plan memory.
  */
+
+import { float32ToF16 } from '../../base/half.ts';
 import { Arena } from '../tensor/arena.ts';
 import type { DeviceLimits } from '../tensor/device-buffer.ts';
 import { ropeTableValues } from '../tensor/ops/rope-attention/rope-tables.ts';
 import { type ModelConfig, tensorShapes } from './config.ts';
-import { float32ToF16 } from './half.ts';
 
 /** Norm weights and biases, which weight decay usually leaves alone. */
 export function isNormOrBias(name: string): boolean {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../base/assert.ts';
+import { bf16ToFloat32, f16ToFloat32, float32ToBf16, float32ToF16 } from '../../base/half.ts';
 import halves from './fixtures/halves.json' with { type: 'json' };
-import { bf16ToFloat32, f16ToFloat32, float32ToBf16, float32ToF16 } from './half.ts';
 import { readFloatTensors, readSafetensors, type TensorArray, writeSafetensors } from './safetensors.ts';
 
 const sample = new Map<string, { shape: number[]; data: TensorArray }>([

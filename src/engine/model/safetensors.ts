@@ -3,7 +3,7 @@
  * (little-endian, as every machine with a browser is). Half precision is read into float32.
  */
 import { messageOf, UserError } from '../../base/assert.ts';
-import { bf16ToFloat32, f16ToFloat32, float32ToBf16, float32ToF16 } from './half.ts';
+import { bf16ToFloat32, f16ToFloat32, float32ToBf16, float32ToF16 } from '../../base/half.ts';
 
 export type TensorArray = Float32Array | Int32Array | Uint8Array | BigInt64Array;
 export type Dtype = 'F32' | 'F16' | 'BF16' | 'I32' | 'U8' | 'I64';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { f16ToFloat32, float32ToF16 } from '../../base/half.ts';
 import { Rng } from '../../base/rng.ts';
 import { type ModelConfig, tensorShapes } from '../model/config.ts';
 import { Decoder, type WeightArray } from '../model/decoder.ts';
 import { DeviceModel } from '../model/device-model.ts';
-import { f16ToFloat32, float32ToF16 } from '../model/half.ts';
 import { initialWeights } from '../model/init.ts';
 import { LoraArenas, type LoraSettings } from '../model/lora.ts';
 import { ownGpuBytes } from '../tensor/device-buffer.ts';
