@@ -160,6 +160,7 @@ async function main(): Promise<number> {
             if (event.state === 'finished') resolve(0);
             if (event.state === 'failed' || event.state === 'stopped') resolve(1);
             break;
+          case 'compiling':
           case 'stage-started':
           case 'rollout-progress':
           case 'exported':

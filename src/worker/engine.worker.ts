@@ -9,6 +9,7 @@ import { readModelFolder } from '../engine/model/checkpoint.ts';
 import { parameterCount } from '../engine/model/config.ts';
 import { openDevice } from '../engine/model/kernel-gate.ts';
 import { onDeviceLost } from '../engine/tensor/device.ts';
+import { onCompile } from '../engine/tensor/pipelines.ts';
 import { loadTokenizer } from '../engine/tokenizer/hf-tokenizer.ts';
 import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
 import { type RunHandle, runRecipe } from '../engine/train/run.ts';
@@ -86,6 +87,7 @@ async function init(backend: BackendChoice): Promise<void> {
     );
   });
   post({ type: 'ready', device });
+  onCompile((done, all) => post({ type: 'compiling', done, all }));
 }
 
 async function loadShipped(name: string): Promise<LoadedModel> {

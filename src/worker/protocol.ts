@@ -80,6 +80,8 @@ export type RunState = 'idle' | 'loading' | 'running' | 'paused' | 'stopped' | '
 export type EngineEvent =
   | { type: 'ready'; device: DeviceReport }
   | { type: 'state'; state: RunState }
+  /** Kernels of the GPU are being compiled: the first steps of a shape wait for them. */
+  | { type: 'compiling'; done: number; all: number }
   | Exclude<TrainEvent, { type: 'tick' }>
   | { type: 'exported'; files: ExportedFile[] }
   | { type: 'dataset'; report: DatasetReport }

@@ -96,12 +96,15 @@ export function compile(device: GPUDevice, pass: WgslPass): CompiledPass {
   );
 }
 
+/** Told how many of the kernels that are wanted now are compiled. */
+export type CompileListener = (done: number, all: number) => void;
+let compileListener: CompileListener = () => {};
+export function onCompile(listener: CompileListener): void {
+  compileListener = listener;
+}
+
 /** Compiles all pipelines that are not there yet, side by side and off this thread. */
-export async function compileAll(
-  device: GPUDevice,
-  passes: readonly WgslPass[],
-  onProgress: (done: number, all: number) => void = () => {},
-): Promise<void> {
+export async function compileAll(device: GPUDevice, passes: readonly WgslPass[]): Promise<void> {
   const wanted = new Map<string, WgslPass>();
   for (const pass of passes) if (!known(device, pass)) wanted.set(shaderKey(pass), pass);
   let done = 0;
@@ -114,7 +117,7 @@ export async function compileAll(
         throw new Error(`The GPU cannot compile the kernel ${pass.name}: ${messageOf(error)}`);
       }
       remember(device, pass, pipeline);
-      onProgress(++done, wanted.size);
+      compileListener(++done, wanted.size);
     }),
   );
 }

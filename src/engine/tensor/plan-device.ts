@@ -75,18 +75,12 @@ export class Plan {
   ) {}
 
   /** Compiles what is missing (in parallel) and makes all bind groups. All bound buffers must be allocated. */
-  static async make(
-    backend: PolypathBackend,
-    builder: PlanBuilder,
-    pool: TemporaryPool,
-    onProgress?: (done: number, all: number) => void,
-  ): Promise<Plan> {
+  static async make(backend: PolypathBackend, builder: PlanBuilder, pool: TemporaryPool): Promise<Plan> {
     const { device } = backend;
     const { dispatches } = builder;
     await compileAll(
       device,
       dispatches.map(({ pass }) => pass),
-      onProgress,
     );
     const layout = builder.layout();
     const pieces = pool.acquire(layout.sizes);

@@ -47,6 +47,7 @@ const SETTINGS: OptimizerSettings = {
   beta2: 0.95,
   epsilon: 1e-8,
   maxGradNorm: 1,
+  gradientCheckpointing: false,
   microBatchTokens: 1024,
 };
 const CROSS_ENTROPY: Objective = { temperature: 1, clip: null };

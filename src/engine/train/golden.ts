@@ -58,6 +58,7 @@ function settingsOf(hyper: Hyper): OptimizerSettings {
     beta2: hyper.betas[1],
     epsilon: hyper.eps,
     maxGradNorm: hyper.clip,
+    gradientCheckpointing: false,
     microBatchTokens: 4096,
   };
 }

@@ -53,6 +53,8 @@ export function noSums(): ObjectiveSums {
 /** The fastest learner that the model's backend allows. */
 export function makeLearner(model: Decoder, optimizer: AdamW, objective: Objective): Learner {
   return model.device && optimizer.arenas
-    ? captureLearner(model, optimizer, objective)
+    ? captureLearner(model, optimizer, objective, {
+        checkpointing: optimizer.settings.gradientCheckpointing,
+      })
     : new TapeLearner(model, optimizer, objective);
 }

@@ -113,6 +113,8 @@ const optimizer = (usual: {
   ),
   maxGradNorm: v.optional(real({ label: 'Gradient clip', paper: '1.0', healthy: [0.5, 5], min: 1e-6, max: 1e6,
       help: 'A gradient with a larger norm over all tensors is scaled down to this norm.' }), 1),
+  gradientCheckpointing: v.optional(flag({ label: 'Compute layers twice',
+    help: 'On the GPU, keep only what goes into each layer and compute the layer again on the way back (gradient checkpointing): about a third slower, with far less memory for activations.' }), false),
   microBatchTokens: v.optional(whole({ label: 'Tokens per pass', healthy: [1024, 32768], min: 16, max: 4_194_304, unit: 'tokens',
       help: 'Most tokens in one forward and backward pass. A larger batch is split to fit; the result is the same, the memory is smaller.' }), 4096),
 });

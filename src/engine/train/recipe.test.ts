@@ -63,6 +63,7 @@ describe('parseRecipe', () => {
       beta2: 0.95,
       epsilon: 1e-8,
       maxGradNorm: 1,
+      gradientCheckpointing: false,
       microBatchTokens: 4096,
     });
     expect(sft).toMatchObject({ schedule: 'cosine', loss: 'completion', warmupSteps: 0 });

@@ -76,6 +76,7 @@ function SchemeSwitch() {
 function Header() {
   const device = useStudio((state) => state.device);
   const run = useStudio((state) => state.run);
+  const compiling = useStudio((state) => state.compiling);
   return (
     <header className="header">
       <img src="./icon.svg" width="40" height="40" alt="" />
@@ -97,7 +98,9 @@ function Header() {
           size="lg"
           color={run === 'failed' ? 'red' : undefined}
         >
-          {STATE_WORDS[run]}
+          {compiling && run === 'running'
+            ? `compiling kernels ${compiling.done} of ${compiling.all}`
+            : STATE_WORDS[run]}
         </Badge>
         {device && (
           <Badge data-testid="device" variant="default" tt="none" size="lg" title={deviceDetails(device)}>

@@ -49,6 +49,8 @@ export interface StudioState {
   compute: BackendName | 'auto';
   device: DeviceReport | null;
   run: RunState;
+  /** Kernels of the GPU that are compiled so far, while some are waited for. */
+  compiling: { done: number; all: number } | null;
   recipe: Recipe | null;
   parameters: number;
   stages: StageProgress[];
@@ -74,6 +76,7 @@ export function initialState(): StudioState {
     compute: 'auto',
     device: null,
     run: 'idle',
+    compiling: null,
     recipe: null,
     parameters: 0,
     stages: [],
@@ -172,6 +175,8 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
       return { ...state, model: event.report };
     case 'error':
       return withError(state, event.message);
+    case 'compiling':
+      return { ...state, compiling: event.done < event.all ? { done: event.done, all: event.all } : null };
     case 'notice':
       return { ...state, notices: [...state.notices, event.message] };
     // Files are for the disk, not for the page's memory.
