@@ -9,7 +9,7 @@ import { type BenchOptions, printReport, type Report, type SectionName } from '.
 
 const SECTIONS: readonly SectionName[] = ['step', 'rollout', 'ops', 'peers'];
 const USAGE = `Usage: npm run bench -- [${SECTIONS.join('|')}] [--json FILE] [--layers 4] [--hidden 64] [--heads 2]
-  [--length 32] [--batch 4] [--vocab 64] [--rounds 5] [--steps 3] [--growth-steps 500] [--peers ours,jax-js]`;
+  [--length 32] [--batch 4] [--vocab 64] [--rounds 5] [--steps 2] [--growth-steps 500] [--peers ours,jax-js]`;
 
 function stop(message: string): never {
   console.error(`${message}\n${USAGE}`);
@@ -24,7 +24,7 @@ const NUMBERS = {
   batch: '4',
   vocab: '64',
   rounds: '5',
-  steps: '3',
+  steps: '2',
   'growth-steps': '500',
 };
 

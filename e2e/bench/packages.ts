@@ -29,7 +29,7 @@ function npm(args: string[], cwd: string): Promise<void> {
  * Throws where npm cannot install it.
  */
 export async function installed(name: string, version: string): Promise<string> {
-  const folder = join(CACHE, `${name.replace(/\W+/g, '-')}-${version}`);
+  const folder = join(CACHE, `${name.replace('@', '').replace('/', '-')}-${version}`);
   if (existsSync(folder)) return folder;
   console.log(`  installing ${name}@${version} …`);
   const part = `${folder}.part`; // moved into place only when whole

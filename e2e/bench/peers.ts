@@ -126,9 +126,9 @@ async function open(
     const { dispatches: ofOne } = (await counted(bench, name, { ...shape, layers: 1 }, true)).counts;
     const { page, parameters, losses, counts } = await counted(bench, name, shape, false);
     onAdapter(await page.adapter());
-    const { dispatches, submits, passes, newBuffers, newBindGroups } = counts;
+    const { dispatches, submits, passes, newBuffers, newBindGroups, bytes: gpuBytes } = counts;
     const dispatchesPerLayer = shape.layers > 1 ? (dispatches - ofOne) / (shape.layers - 1) : undefined;
-    const counters = { dispatches, dispatchesPerLayer, submits, passes, newBuffers, newBindGroups };
+    const counters = { dispatches, dispatchesPerLayer, submits, passes, newBuffers, newBindGroups, gpuBytes };
     console.log(`  ${name}: ${dispatches} dispatches, ${submits} submits a step`);
     return { peer, page, losses, wallMs: [], jsMs: [], report: { version, note, parameters, ...counters } };
   } catch (error) {
@@ -178,16 +178,16 @@ async function timed(run: Run, round: number, { rounds, steps }: BenchOptions): 
 
 /** Goes on until memory has shown whether it grows, and holds the losses against float64. */
 async function checkOurs(run: Run, { shape, growthSteps }: BenchOptions): Promise<void> {
-  const { page, losses, report } = run;
-  const missing = Math.max(0, REFERENCE_STEPS - losses.length);
-  losses.push(...(await page.evaluate<Steps>(`bench.steps(${missing})`)).losses);
+  const { page, report } = run;
+  const missing = Math.max(0, REFERENCE_STEPS - run.losses.length);
+  const losses = [...run.losses, ...(await page.evaluate<Steps>(`bench.steps(${missing})`)).losses];
   console.log(`  ours: ${growthSteps} steps more, for the growth of memory …`);
   const state = async () => ({
     bytes: (await page.counts()).bytes,
     tensors: await page.evaluate<number>('bench.tensors()'),
   });
   const before = await state();
-  losses.push(...(await page.evaluate<Steps>(`bench.steps(${growthSteps})`)).losses);
+  await page.evaluate(`bench.steps(${growthSteps})`);
   const after = await state();
   report.bytesGrowth500 = ((after.bytes - before.bytes) * 500) / growthSteps;
   report.tensorsGrowth500 = ((after.tensors - before.tensors) * 500) / growthSteps;

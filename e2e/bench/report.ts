@@ -65,9 +65,9 @@ export interface PeerReport extends Partial<StepReport> {
   note: string;
   parameters?: number;
   lossFirst?: number;
-  /** Loss after the last step. */
+  /** Loss of the last timed step, as many for all. */
   lossFinal?: number;
-  /** Steps whose loss was read. */
+  /** Steps up to then, warm-up included. */
   steps?: number;
   /** Ours only: largest relative difference from the float64 reference's loss over its first 50 steps. */
   referenceGap?: number;
@@ -149,7 +149,7 @@ export function stepTable(columns: Record<string, Partial<StepReport> & Partial<
     ['bytes grown in 500 steps', (of) => number(of.bytesGrowth500)],
     ['tensors grown in 500 steps', (of) => number(of.tensorsGrowth500)],
     ['loss, first step', (of) => number(of.lossFirst)],
-    ['loss, last step', (of) => number(of.lossFinal)],
+    ['loss, last timed step', (of) => number(of.lossFinal)],
     ['off the float64 loss', (of) => number(of.referenceGap)],
   ];
   const names = Object.keys(columns);

@@ -11,6 +11,7 @@ import type { Rollout } from '../../../src/engine/rollout/row.ts';
 import { pack, perSlot } from '../../../src/engine/train/batch.ts';
 import { makeLearner } from '../../../src/engine/train/learner.ts';
 import { AdamW } from '../../../src/engine/train/optimizer.ts';
+import { PLAIN_TERMS } from '../../../src/engine/train/policy-loss.ts';
 import { oursConfig, oursSettings, oursWeights } from '../ours-model.ts';
 import type { BenchShape } from '../report.ts';
 import { EagerDecode } from './eager-decode.ts';
@@ -48,7 +49,7 @@ async function logProbGap(model: Decoder, rollouts: readonly Rollout[]): Promise
   const optimizer = new AdamW(model, oursSettings);
   const learner = makeLearner(model, optimizer, {
     temperature: 1,
-    clip: { clipLow: 0.2, clipHigh: 0.2, dualClip: null },
+    clip: { ...PLAIN_TERMS, clipLow: 0.2, clipHigh: 0.2, dualClip: null },
   });
   const batch = pack(
     rollouts.map(({ tokens, positions, branches, promptLength, sampled }) => ({
