@@ -48,7 +48,7 @@ export class RunFolder {
   }
 
   /** Cuts the logs back to a save. */
-  async cutBack({ recipe, stage, step }: SavedManifest): Promise<void> {
+  async cutBack({ recipe, stage, step }: Pick<SavedManifest, 'recipe' | 'stage' | 'step'>): Promise<void> {
     const index = new Map(recipe.stages.map(({ name }, i) => [name, i]));
     const done = (line: { stage: string; step: number }): boolean => {
       const at = index.get(line.stage) ?? Number.POSITIVE_INFINITY;
@@ -92,8 +92,8 @@ export class RunFolder {
   }
 
   async evaluation(event: Of<'evaluation'>): Promise<void> {
-    const { stage, step, set, difficulty, metrics } = event;
-    this.history.push({ stage, step, set, difficulty, metrics });
+    const { stage, step, set, difficulty, metrics, report } = event;
+    this.history.push({ stage, step, set, difficulty, metrics, report });
     this.evaluations[stage] = { ...this.evaluations[stage], [set]: metrics as Record<string, number> };
     await this.replace(
       'eval.json',
@@ -104,6 +104,11 @@ export class RunFolder {
   async checkpoint(event: Of<'checkpoint'>): Promise<void> {
     for (const { path, bytes } of event.files)
       await this.replace(join('checkpoints', event.stage, path), Buffer.from(bytes, 'base64'));
+    if (Object.keys(event.behaviour).length > 0)
+      await this.replace(
+        join('checkpoints', event.stage, 'behaviour.json'),
+        `${JSON.stringify(event.behaviour, null, 1)}\n`,
+      );
   }
 
   /** The manifest is written last: a save without it does not count. */

@@ -1,14 +1,16 @@
 /**
  * `npm run train -- <recipe.json> --out <dir> [--backend webgpu|wasm] [--scale 0.05] [--resume] [--drop <path>]…`
- * Runs a recipe in headless Chromium with the built app, through the page's public commands (`window.polypath`).
+ * Runs a recipe (or an experiment: its arms one after the other) in headless Chromium with the built app, through the page's public commands (`window.polypath`).
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chromium } from '@playwright/test';
-import type { EngineEvent } from '../src/worker/protocol.ts';
+import { isExperiment } from '../src/engine/train/experiment.ts';
+import type { EngineEvent, Recipe } from '../src/worker/protocol.ts';
 import { serveApp } from './app-server.ts';
 import { chromiumArguments, chromiumPath } from './chromium.ts';
+import { runExperiment } from './experiment.ts';
 import { type Encoded, RunFolder } from './run-folder.ts';
 
 const USAGE =
@@ -80,8 +82,6 @@ async function readDrop(path: string): Promise<{ name: string; bytes: string }[]
 async function main(): Promise<number> {
   const { recipe: recipePath, out, backend, scale, resume, drop } = options();
   const folder = new RunFolder(out);
-  if (!resume && !(await folder.isEmpty()))
-    stop(`The folder ${out} is not empty. Add --resume to go on with the run in it, or name another folder.`);
   const text = await readFile(recipePath, 'utf8').catch(() => stop(`There is no file ${recipePath}.`));
   let recipe: unknown;
   try {
@@ -89,6 +89,10 @@ async function main(): Promise<number> {
   } catch (error) {
     stop(`${recipePath} is not JSON: ${(error as Error).message}`);
   }
+  // An experiment goes on by itself with what is not finished.
+  if (isExperiment(recipe)) return runExperiment(recipePath, recipe, { out, backend, scale });
+  if (!resume && !(await folder.isEmpty()))
+    stop(`The folder ${out} is not empty. Add --resume to go on with the run in it, or name another folder.`);
   await folder.create();
   const saved = resume ? await folder.load() : null;
   if (resume && !saved) console.log(`${out} has no save yet; starting from the beginning.`);
@@ -100,6 +104,7 @@ async function main(): Promise<number> {
     const page = await browser.newPage();
     // Events are handled one after the other, in order.
     let queue: Promise<void> = Promise.resolve();
+    let running: Recipe | null = null;
     const finished = new Promise<number>((resolve) => {
       page.on('crash', () => {
         console.error('The page crashed. Go on from the last save with --resume.');
@@ -118,6 +123,7 @@ async function main(): Promise<number> {
             );
             break;
           case 'run-started':
+            running = event.recipe as Recipe;
             console.log(
               `${event.recipe.name}: ${event.parameters} parameters, vocabulary ${event.vocabulary}`,
             );
@@ -137,6 +143,9 @@ async function main(): Promise<number> {
             );
             break;
           }
+          case 'rollback':
+            await folder.cutBack({ recipe: running!, stage: event.stageIndex, step: event.step });
+            break;
           case 'checkpoint':
             await folder.checkpoint(event);
             break;

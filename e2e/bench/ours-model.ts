@@ -36,6 +36,7 @@ export const oursSettings: OptimizerSettings = {
   warmupSteps: 0,
   schedule: 'constant',
   minLearningRateRatio: 1,
+  tagLearningRate: 1,
   gradientCheckpointing: false,
   microBatchTokens: 2 ** 30,
   weightDecay: 0.1,

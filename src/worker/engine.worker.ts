@@ -15,6 +15,7 @@ import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
 import { type RunHandle, runRecipe } from '../engine/train/run.ts';
 import type { LoadedModel } from '../engine/train/setup.ts';
 import type { Command, EngineEvent, ExportedFile, RunState, StartOptions } from './protocol.ts';
+import { RewardSandbox } from './reward-sandbox.ts';
 
 type BackendChoice = Extract<Command, { type: 'init' }>['backend'];
 
@@ -43,6 +44,7 @@ let stopAsked = false;
 let wake: (() => void) | null = null;
 const dropped = new Map<string, readonly Document[]>();
 let droppedModel: LoadedModel | null = null;
+const sandbox = new RewardSandbox();
 
 /** Lets waiting commands in: they are macrotasks, and on the CPU a run awaits only microtasks. */
 const breathe = (): Promise<void> =>
@@ -120,7 +122,15 @@ async function start(document: unknown, options: StartOptions): Promise<void> {
   setState('loading');
   try {
     await (opened?.ready ?? open('auto'));
-    handle = runRecipe({ recipe, scale: options.scale, resume, dropped, droppedModel, loadShipped });
+    handle = runRecipe({
+      recipe,
+      scale: options.scale,
+      resume,
+      dropped,
+      droppedModel,
+      loadShipped,
+      customReward: sandbox,
+    });
     setState('running');
     await drive(handle);
     setState(stopAsked ? 'stopped' : 'finished');
@@ -131,6 +141,7 @@ async function start(document: unknown, options: StartOptions): Promise<void> {
     setState('failed');
   } finally {
     handle = null;
+    sandbox.dispose();
   }
 }
 

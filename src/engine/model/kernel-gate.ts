@@ -24,7 +24,12 @@ import { sampleOp } from '../tensor/ops/sample/sample.ts';
 import { swigluPackedGradOp, swigluPackedOp } from '../tensor/ops/swiglu/swiglu-packed.ts';
 import { logitChunkGradOp } from '../tensor/ops/token-loss/logit-chunk.ts';
 import { logitLossOp } from '../tensor/ops/token-loss/token-loss.ts';
-import { tokenObjectiveOp } from '../tensor/ops/token-objective/token-objective.ts';
+import { sequenceRatioOp } from '../tensor/ops/token-objective/sequence-ratio.ts';
+import {
+  OBJECTIVE_SIZE,
+  OBJECTIVE_SUMS_SIZE,
+  tokenObjectiveOp,
+} from '../tensor/ops/token-objective/token-objective.ts';
 import { type KernelStyle, kernelStyle, setKernelStyle } from '../tensor/wgsl.ts';
 
 const TOLERANCE = { atol: 1e-3, rtol: 1e-3, why: 'right to three digits: a wrong kernel is not' };
@@ -95,6 +100,14 @@ function checks(): [name: string, run: Check][] {
     ]).flat(),
   );
   const row = [normals(rng, [N]), normals(rng, [N])];
+  /** @param kind see `OBJECTIVE_KINDS` */
+  const objective = (kind: number) => [
+    logp,
+    entropy,
+    info,
+    f32([OBJECTIVE_SIZE], [kind, 60, 0.2, 0.28, 3, 0.01, 0.04, 1.2]),
+    f32([OBJECTIVE_SUMS_SIZE], Array(OBJECTIVE_SUMS_SIZE).fill(0)),
+  ];
   const size = 640;
   const squares = f32(
     [size],
@@ -123,11 +136,10 @@ function checks(): [name: string, run: Check][] {
     check(rotatePackedGradOp, [dq, dk, dv, cos, sin, positions], shape),
     check(logitLossOp, [logits, targets], { temperature: 1.1 }),
     check(logitChunkGradOp, [logits, targets, lse, entropy, ...row], { temperature: 1.1, firstId: 0 }),
-    check(
-      tokenObjectiveOp,
-      [logp, entropy, info, f32([8], [1, 60, 0.2, 0.28, 3, 0.01, 0, 0]), f32([8], Array(8).fill(0))],
-      {},
-    ),
+    check(tokenObjectiveOp, objective(1), {}),
+    check(tokenObjectiveOp, objective(2), {}),
+    check(sequenceRatioOp, [logp, info], { T }),
+    check(tokenObjectiveOp, [...objective(1), f32([N], out(sequenceRatioOp, [logp, info], { T })[0])], {}),
     check(
       arenaAdamwOp,
       [

@@ -52,6 +52,8 @@ describe('finding the final answer', () => {
     ['+20=20+30=19Final Answer:19', '19'],
     // A sentence ends with a point and a blank, a decimal has a digit there
     ['Answer: 3.5', '3.5'],
+    ['Answer: 3\u2028and 5', '3'],
+    ['Answer: 3\rAnd so on', '3'],
   ])('%j: %j', (response, extracted) => {
     expect(verify(response, '0').extracted).toBe(extracted);
   });
@@ -67,6 +69,7 @@ describe('finding the final answer', () => {
     ['Answer: 42 and 41', 'different'],
     [`Answer: ${'4'.repeat(501)}`, 'too_long'],
     [`\\boxed{${'4'.repeat(2000)}`, 'too_long'],
+    [`Answer: 42${' '.repeat(2000)}43`, 'too_long'],
   ])('%j: %s', (response, reason) => {
     expect(verify(response, '42')).toMatchObject({ correct: false, reason });
   });
@@ -119,6 +122,9 @@ describe('the same value', () => {
     ['3\\text{ apples}', '3'],
     ['+7', '7'],
     ['９', '9'],
+    ['𝟗', '9'],
+    ['٤٢', '42'],
+    ['५०', '50'],
     ['\\text{Evelyn}', 'evelyn'],
     ['\\sqrt2', '\\sqrt{2}'],
     ['\\left( 3, \\frac{\\pi}{2} \\right)', '(3,\\frac{\\pi}{2})'],
@@ -189,10 +195,59 @@ describe('bounded', () => {
     [`Answer: ${' '.repeat(1_000_000)}`],
     [`final${' '.repeat(1_000_000)}answer`],
     [`Answer: ${'\\frac{'.repeat(80)}`],
+    ['Answer: 1\n'.repeat(100_000)],
+    [Array.from({ length: 60_000 }, (_, i) => `Answer: ${'0'.repeat(i % 200)}7/1`).join('\n')],
+    [Array.from({ length: 30_000 }, (_, i) => `Answer: (a+b)^{20}(c+d)^{${i}}`).join('\n')],
+    [`Answer: 5${'\u0301'.repeat(1_000_000)}`],
+    [`Answer: ${'\u{1F3F4}\u200D'.repeat(160_000)}`],
+    [`Answer: ${'ﷺ'.repeat(490)}`],
+    [`Answer: 5${' '.repeat(1_000_000)}6`],
+    [`Answer: ${' '.repeat(995)}5 6`],
+    [`#### ${'9'.repeat(490)}e999`],
+    [`Answer: ${'(('.repeat(120)}5${'))'.repeat(120)}, 6`],
+    [`Answer: ${'\\pm'.repeat(160)}`],
+    [`Answer: ${'\\begin{pmatrix}'.repeat(32)}`],
+    [`Answer: ${'a and '.repeat(80)}`],
+    [`Answer: ${'5 cm '.repeat(95)}x`],
   ])('%#: a verdict within two seconds', (response) => {
     const begin = performance.now();
     expect(verify(response, '5').correct).toBe(false);
     expect(performance.now() - begin).toBeLessThan(2000);
+  });
+
+  test('any text against any gold, unicode and control characters too: a verdict at once, right only if both hold something', () => {
+    const piece = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 40 }),
+      fc.string({ unit: 'grapheme', maxLength: 40 }),
+      fc.constantFrom(
+        '\\frac',
+        '\\sqrt{',
+        '{',
+        '}',
+        '^{',
+        '(',
+        ')',
+        ',',
+        '\\pm',
+        '\\cup',
+        '=',
+        '9'.repeat(60),
+        'x',
+        '\\boxed{',
+      ),
+    );
+    const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''));
+    let slowest = 0;
+    fc.assert(
+      fc.property(text, text, (response, gold) => {
+        const begin = performance.now();
+        const { correct, extracted } = verify(`Answer: ${response}`, gold);
+        slowest = Math.max(slowest, performance.now() - begin);
+        if (correct) expect(`${extracted}`.trim()).not.toBe('');
+      }),
+      { numRuns: 1000 },
+    );
+    expect(slowest).toBeLessThan(500);
   });
 
   test('any text has a verdict, and never is right against an answer it does not contain', () => {

@@ -1,13 +1,13 @@
 /**
  * Judges free-text answers of mathematics problems: finds the one final answer of a response, and compares it with the
  * gold one. Strict, because a reward is what a policy learns to exploit: two different answers are wrong, whatever the
- * order, and text that can't be read is wrong. Nothing is evaluated (5^(5^(5^5)) is a text), every scan is linear and
- * answers are short, so a verdict can't hang. What two texts are equal is decided in `answer-value.ts`.
+ * order, and text that can't be read is wrong. Arithmetic isn't done (5^(5^(5^5)) is a text), algebra has a budget, every scan is
+ * linear and answers are short, so a verdict can't hang. What two texts are equal is decided in `answer-value.ts`.
  *
  * How it differs from Parallel-R1, which judges by the last \boxed: (1) answers inside <Path> are candidates of that path
  * and no final answer, so paths may disagree; (2) a <Summary> is read only where the trunk has no answer.
  */
-import { equivalent } from './answer-value.ts';
+import { equivalent, LONGEST, sameness } from './answer-value.ts';
 
 export type VerdictReason =
   | 'equal'
@@ -18,6 +18,8 @@ export type VerdictReason =
   | 'too_long'
   /** At least two final answers that differ (hedging). */
   | 'several_answers'
+  /** Equal to the gold only by algebra, and written in the question: "factor x² + x" is not answered by x² + x. */
+  | 'restated'
   /** The data set has no usable answer here ("None", empty): the row says nothing about the policy. */
   | 'no_gold';
 
@@ -28,14 +30,17 @@ export interface Verdict {
   reason: VerdictReason;
 }
 
-/** Longest answer that is looked at, in characters: bounds the work and the digits of every number. */
-const LONGEST = 500;
-
 const PATHS = /<Parallel>[\s\S]*?(?:<\/Parallel>|$)/g;
 const SUMMARIES = /<Summary>([\s\S]*?)(?:<\/Summary>|$)/g;
 
-/** @param gold the answer alone, or a solution that ends in one (GSM8K: `… #### 18`) */
-export function verify(response: string, gold: string): Verdict {
+/** Different texts that all mean one answer; more is hedging by spelling, and bounds the comparisons. */
+const MOST_SPELLINGS = 20;
+
+/**
+ * @param gold the answer alone, or a solution that ends in one (GSM8K: `… #### 18`)
+ * @param question if given, an expression copied from it is no answer unless it is the gold as written
+ */
+export function verify(response: string, gold: string, question = ''): Verdict {
   const golden = (answersIn(gold).at(-1) ?? gold).trim();
   if (golden === '' || golden.length > LONGEST || /^(?:none|null|nan)$/i.test(golden))
     return { correct: false, extracted: null, reason: 'no_gold' };
@@ -44,10 +49,19 @@ export function verify(response: string, gold: string): Verdict {
   if (last === undefined) return { correct: false, extracted: null, reason: 'no_answer' };
   if (answers.some((answer) => answer.length > LONGEST))
     return { correct: false, extracted: last.slice(0, LONGEST), reason: 'too_long' };
-  if (!answers.every((answer) => equivalent(answer, last)))
+  const spellings = [...new Set(answers)];
+  if (spellings.length > MOST_SPELLINGS || !spellings.every((answer) => equivalent(answer, last)))
     return { correct: false, extracted: last, reason: 'several_answers' };
-  const correct = equivalent(last, golden);
-  return { correct, extracted: last, reason: correct ? 'equal' : 'different' };
+  const same = sameness(last, golden);
+  if (same === 'symbols' && stands(last, question))
+    return { correct: false, extracted: last, reason: 'restated' };
+  return { correct: same !== null, extracted: last, reason: same !== null ? 'equal' : 'different' };
+}
+
+/** Does an expression stand in a text, spaces and TeX's spacing apart? */
+function stands(expression: string, text: string): boolean {
+  const tight = (written: string) => written.replace(/\s|\$|\\(?:left|right|[!,;:])/g, '');
+  return tight(text).includes(tight(expression));
 }
 
 /** The final answers of a response: those of the trunk, or if it has none, of the summaries. */
@@ -65,7 +79,7 @@ function finalAnswers(response: string): string[] {
 const SAID = '\\b(?:[Ff]inal answer|(?:(?:[Ff]inal|FINAL) )?(?:Answer|ANSWER)) ?:';
 const MARKER = new RegExp(`${SAID}|(?<!#)####(?!#)|\\\\boxed\\b`, 'g');
 /** Where the text behind a marker ends: the line's end, the next marker, or a sentence's end. */
-const END = new RegExp(`\\n|####|${SAID}|\\.(?=\\s+[^\\s\\d])`);
+const END = new RegExp(`[\\n\\r\\u2028\\u2029]|####|${SAID}|\\.(?=\\s+[^\\s\\d])`);
 /** What begins like prose behind `####` is a heading, unless nothing else in the text is marked as an answer. */
 const HEADING = /^[a-z]{2,}/i;
 
@@ -90,6 +104,8 @@ function answersIn(text: string): string[] {
 function line(rest: string): string {
   const text = rest.replace(/^[\s*]+/, '');
   const end = END.exec(text)?.index ?? text.length;
+  // Cut before its end: a thousand spaces may hide another number.
+  if (end === text.length && rest.length >= 2 * LONGEST) return rest;
   const answer = text
     .slice(0, end)
     .replace(/^the (?:final )?answer is:?\s+/i, '')

@@ -100,6 +100,7 @@ describe('the int arrays hold the trees of Row, token for token', () => {
   const settings = fc.record({
     paths: fc.integer({ min: 1, max: 8 }),
     maxBlocks: fc.integer({ min: 0, max: 3 }),
+    pathStride: fc.constantFrom(0, 0, 7, 50),
     pathTokens: fc.integer({ min: 1, max: 12 }),
     summaryTokens: fc.integer({ min: 1, max: 6 }),
     maxTokens: fc.integer({ min: 1, max: 200 }),

@@ -21,6 +21,7 @@ function stepSettings(settings: RowSettings, ids: SpecialIds): RolloutStepSettin
   const { eos, parallelEnd, path, pathEnd, summary, summaryEnd, beforeSummary } = ids;
   return {
     paths,
+    pathStride: settings.pathStride ?? 0,
     maxBlocks,
     pathTokens,
     summaryTokens,

@@ -1,12 +1,11 @@
 import type { Document, Example } from '../data/example.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
-import { structureOf } from './tree.ts';
+import { type StructureOptions, structureOf } from './tree.ts';
 
-export interface ExampleOptions {
+export interface ExampleOptions extends Pick<StructureOptions, 'variant' | 'positions' | 'pathStride'> {
   /** What is trained: the response and <eos>, or the prompt too. */
   loss: 'completion' | 'all';
   maxTokens: number;
-  variant?: 'unseen' | 'seen';
 }
 
 /** <bos> prompt response <eos>, ready for the model; cut at `maxTokens`. <bos> is never a target. */
@@ -20,6 +19,8 @@ export function exampleOf(document: Document, tokenizer: Tokenizer, options: Exa
   const { positions, branches } = structureOf(tokens, prompt.length, special, {
     positionGap: document.positionGap,
     variant: options.variant,
+    positions: options.positions,
+    pathStride: options.pathStride,
   });
   const first = options.loss === 'completion' ? prompt.length : 1;
   const targets = Uint8Array.from(tokens, (_, t) => (t >= first && t > 0 ? 1 : 0));

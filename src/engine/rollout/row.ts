@@ -5,6 +5,8 @@
  *
  * TRUNK —<Parallel>→ PATHS —all closed→ (</Parallel> … <Summary> injected) SUMMARY —</Summary>→ TRUNK —<eos>→ DONE
  *
+ * Positions of the paths of a block start at one place (the paper), or `pathStride` apart (its first versions).
+ *
  * Departures from the released code (reference note, section 6):
  * 1. At the limit of blocks <Parallel> is no longer offered, and the response goes on to its answer.
  * 2. A budget that runs out closes open paths and the summary first, so that no block is cut open.
@@ -16,6 +18,8 @@ import type { SpecialIds } from '../tokenizer/tags.ts';
 export interface RowSettings {
   /** Paths per block, 1–8. */
   paths: number;
+  /** Positions between the starts of neighbouring paths: 0 (unless given) = all start at one place. */
+  pathStride?: number;
   maxBlocks: number;
   pathTokens: number;
   summaryTokens: number;
@@ -166,14 +170,20 @@ export class Row implements RowView {
     }
   }
 
+  /** Position of <Path> of path k of the block that opens at the end of the trunk. */
+  private startOf(path: number): number {
+    return this.trunkPosition + 1 + (path - 1) * (this.settings.pathStride ?? 0);
+  }
+
   private fork(): void {
     const { paths } = this.settings;
     this.mode = 'paths';
     this.blocks++;
     this.paths = [];
     for (let k = 1; k <= paths; k++) {
-      this.paths.push({ position: this.trunkPosition + 1, length: 0, closed: false });
-      this.push(this.ids.path, this.trunkPosition + 1, branchCode(this.blocks, k), k);
+      const position = this.startOf(k);
+      this.paths.push({ position, length: 0, closed: false });
+      this.push(this.ids.path, position, branchCode(this.blocks, k), k);
     }
   }
 
@@ -202,7 +212,7 @@ export class Row implements RowView {
   private join(): void {
     const { ids } = this;
     const end = Math.max(...this.paths.map((p) => p.position));
-    this.critical += end - this.trunkPosition;
+    this.critical += Math.max(...this.paths.map((p, i) => p.position - this.startOf(i + 1) + 1));
     this.trunkPosition = end;
     this.mode = 'summary';
     this.summaryLength = 0;

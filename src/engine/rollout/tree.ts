@@ -38,6 +38,12 @@ export interface StructureOptions {
   /** 'unseen' isolates the paths of a block (path-window mask); 'seen' is plain causal text (Parallel-R1, section 3.3). */
   variant?: 'unseen' | 'seen';
   /**
+   * Where the paths of a block start: all at one place (the paper), `pathStride` apart (its first versions), or each
+   * behind the last, as plain text does.
+   */
+  positions?: 'shared' | 'disjoint' | 'consecutive';
+  pathStride?: number;
+  /**
    * A block that the text ends in: 'isolated' as if it closed at the end (what a rollout that was cut is), 'released'
    * keeps the shared positions but no isolation (the released code), 'plain' treats it as ordinary text.
    */
@@ -55,7 +61,13 @@ export function structureOf(
   tokens: ArrayLike<number>,
   promptLength: number,
   ids: SpecialIds,
-  { positionGap = 0, variant = 'unseen', unclosed = 'isolated' }: StructureOptions = {},
+  {
+    positionGap = 0,
+    variant = 'unseen',
+    positions: rule = 'shared',
+    pathStride = 0,
+    unclosed = 'isolated',
+  }: StructureOptions = {},
 ): Structure {
   const T = tokens.length;
   const positions = new Int32Array(T);
@@ -63,6 +75,8 @@ export function structureOf(
   let blocks = 0;
   let position = -1;
   let block: { at: number; start: number; end: number; path: number; inPath: boolean } | null = null;
+  // A <Parallel> inside a summary is a word of it, as the rollout and `treeOf` read it.
+  let summary: 'none' | 'awaited' | 'open' = 'none';
   for (let t = 0; t < T; t++) {
     const token = tokens[t];
     const structural = t >= promptLength && variant === 'unseen';
@@ -70,11 +84,14 @@ export function structureOf(
     if (structural && block && token === ids.parallelEnd && !block.inPath) {
       position = block.end;
       block = null;
-    }
+      summary = 'awaited';
+    } else if (structural && !block && token === ids.summary && summary === 'awaited') summary = 'open';
+    else if (summary === 'open' && token === ids.summaryEnd) summary = 'none';
     if (structural && block && !block.inPath && token === ids.path) {
       block.path = Math.min(block.path + 1, MAX_PATH);
       block.inPath = true;
-      position = block.start;
+      if (rule !== 'consecutive')
+        position = block.start + (rule === 'disjoint' ? (block.path - 1) * pathStride : 0);
     }
     positions[t] = ++position;
     if (block?.inPath) {
@@ -85,7 +102,8 @@ export function structureOf(
         position = block.end;
       }
     } else if (block) block.end = Math.max(block.end, position);
-    if (structural && !block && token === ids.parallel) {
+    if (structural && !block && summary !== 'open' && token === ids.parallel) {
+      summary = 'none';
       blocks++;
       block = { at: t, start: position, end: position, path: 0, inPath: false };
     }
@@ -165,6 +183,7 @@ export function treeOf(
     } else if (
       token === ids.summary &&
       kind === 'trunk' &&
+      !inBlock &&
       blocks.length > 0 &&
       blocks[blocks.length - 1].summary === null
     ) {

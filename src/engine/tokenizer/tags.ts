@@ -18,3 +18,9 @@ export interface SpecialIds {
   /** Tokens injected between </Parallel> and <Summary> (the paper has a newline there; the small tasks nothing). */
   beforeSummary: readonly number[];
 }
+
+/** The ids of the six tags, or none in a vocabulary that lacks some. */
+export function tagIds(ids: SpecialIds): number[] {
+  const tags = [ids.parallel, ids.parallelEnd, ids.path, ids.pathEnd, ids.summary, ids.summaryEnd];
+  return tags.every((id) => id >= 0) ? tags : [];
+}

@@ -65,6 +65,16 @@ describe('a captured step, counted without a device', () => {
     expect(update.dispatches).toHaveLength(2);
   });
 
+  test('a ratio of whole responses is one more dispatch', () => {
+    const plain = build(graphOf()).dispatches.map(({ pass }) => pass.name);
+    const sequence = build(graphOf({}, { sequenceRatio: true })).dispatches.map(({ pass }) => pass.name);
+    expect(sequence).toHaveLength(plain.length + 1);
+    expect(sequence.filter((name) => !plain.includes(name))).toEqual([
+      'sequence-ratio',
+      'sequence-objective',
+    ]);
+  });
+
   test('weight decay ends where the norms begin', () => {
     const { model } = graphOf();
     const [end] = model.decayEnds(false);

@@ -14,10 +14,12 @@ import type { DeviceModel } from '../model/device-model.ts';
 import type { LoraArenas } from '../model/lora.ts';
 import type { Arena } from '../tensor/arena.ts';
 import { BINDING_ALIGNMENT, DeviceBuffer } from '../tensor/device-buffer.ts';
-import { arenaAdamwOp } from '../tensor/ops/adamw/adamw.ts';
+import { arenaAdamwOp, type RateRange } from '../tensor/ops/adamw/adamw.ts';
+import { sequenceRatioOp } from '../tensor/ops/token-objective/sequence-ratio.ts';
 import {
   OBJECTIVE_SIZE,
   OBJECTIVE_SUMS,
+  OBJECTIVE_SUMS_SIZE,
   tokenObjectiveOp,
 } from '../tensor/ops/token-objective/token-objective.ts';
 import { PlanBuilder } from '../tensor/plan.ts';
@@ -26,6 +28,7 @@ import type { PolypathBackend } from '../tensor/webgpu-backend.ts';
 import { bucketOf, padTo } from './buckets.ts';
 import type { Learner, MicroBatch, Objective, ObjectiveSums } from './learner.ts';
 import type { AdamW } from './optimizer.ts';
+import { hasSequenceRatio, objectiveSettings } from './policy-loss.ts';
 
 const align = (bytes: number) => Math.ceil(bytes / BINDING_ALIGNMENT) * BINDING_ALIGNMENT;
 
@@ -35,7 +38,7 @@ export interface StepBuffers {
   settings: DeviceBuffer;
   /** Hyper-parameters of AdamW (8 numbers). */
   hyper: DeviceBuffer;
-  /** Sums of the objective (8 numbers), and at the next alignment the gradient norm. */
+  /** Sums of the objective, and at the next alignment the gradient norm. */
   stats: DeviceBuffer;
 }
 
@@ -59,6 +62,8 @@ export interface TrainGraph {
   checkpointing: boolean;
   temperature: number;
   chunkLogits?: number;
+  /** All tokens of a row share one ratio (GSPO). */
+  sequenceRatio?: boolean;
 }
 
 /** Forward, loss and backward of B rows of T slots, for the plan builder. */
@@ -77,9 +82,11 @@ export function buildMicroStep(
   const decoder = new DecoderGraph(b, graph.model, graph);
   const hidden = decoder.hidden({ B, T, tokens, positions, branches });
   const loss = decoder.loss(hidden.y, targets, graph.temperature);
+  const ratio = graph.sequenceRatio ? b.call(sequenceRatioOp, [loss.logp, info], { T }) : [];
+  const sums = b.bind(stats, [OBJECTIVE_SUMS_SIZE]);
   const [dlogp, dentropy] = b.call(
     tokenObjectiveOp,
-    [loss.logp, loss.entropy, info, b.bind(settings, [OBJECTIVE_SIZE]), b.bind(stats, [OBJECTIVE_SIZE])],
+    [loss.logp, loss.entropy, info, b.bind(settings, [OBJECTIVE_SIZE]), sums, ...ratio],
     {},
   );
   hidden.back(loss.back(dlogp, dentropy));
@@ -95,6 +102,7 @@ export function buildUpdate(trained: Trained, { hyper, stats }: StepBuffers): Pl
   );
   b.call(arenaAdamwOp, [b.bind(hyper, [8]), b.bind(stats, [1], 'float32', BINDING_ALIGNMENT), ...arenas], {
     decayEnds: trained.decayEnds,
+    ranges: trained.ranges,
   });
   return b;
 }
@@ -126,6 +134,8 @@ export interface Trained {
   mean: Arena;
   square: Arena;
   decayEnds: readonly number[];
+  /** Ranges of each buffer with learning rates of their own. */
+  ranges?: readonly (readonly RateRange[])[];
 }
 
 /** What a learner is made of besides its model; the arenas are allocated by their owners. */
@@ -165,6 +175,7 @@ export function captureLearner(
       gradients,
       ...optimizer.arenas,
       decayEnds: deviceModel.decayEnds(optimizer.settings.decayNorms),
+      ranges: optimizer.arenaRanges,
     },
     nextHyper: (learningRate) => optimizer.nextHyper(learningRate),
     objective,
@@ -215,15 +226,11 @@ export class CapturedLearner implements Learner {
     this.flush();
     const { backend, objective } = this.parts;
     const { queue } = backend.device;
-    if (this.added === 0) queue.writeBuffer(this.buffers.stats.gpu, 0, new Float32Array(OBJECTIVE_SIZE));
+    if (this.added === 0) queue.writeBuffer(this.buffers.stats.gpu, 0, new Float32Array(OBJECTIVE_SUMS_SIZE));
     const { clip } = objective;
-    queue.writeBuffer(
-      this.buffers.settings.gpu,
-      0,
-      clip
-        ? Float32Array.of(1, total, clip.clipLow, clip.clipHigh, clip.dualClip ?? 0, 0, 0, 0)
-        : Float32Array.of(0, total, 0, 0, 0, 0, 0, 0),
-    );
+    assert(!clip?.klBeta || micro.policy?.reference, 'a KL term needs the log-probs of the reference');
+    queue.writeBuffer(this.buffers.settings.gpu, 0, objectiveSettings(clip, total));
+    if (clip && hasSequenceRatio(clip)) assertOneResponseARow(micro);
     writeInputs(captured, micro);
     queue.writeBuffer(captured.inputs.gpu, 0, captured.host);
     this.pending = captured.plan;
@@ -262,7 +269,9 @@ export class CapturedLearner implements Learner {
   }
 
   private async capture(B: number, T: number): Promise<Captured> {
-    const key = `${B}x${T}`;
+    const { clip } = this.parts.objective;
+    const sequenceRatio = clip !== null && hasSequenceRatio(clip);
+    const key = `${B}x${T}${sequenceRatio ? ' of sequences' : ''}`;
     let captured = this.captured.get(key);
     if (captured) {
       this.captured.delete(key);
@@ -272,7 +281,8 @@ export class CapturedLearner implements Learner {
     const inputs = new DeviceBuffer(inputBytes(B * T), `inputs of ${key}`);
     const { backend, graph, options } = this.parts;
     inputs.allocate(backend.device);
-    const plan = await Plan.make(backend, buildMicroStep(graph, B, T, inputs, this.buffers), this.pool);
+    const builder = buildMicroStep({ ...graph, sequenceRatio }, B, T, inputs, this.buffers);
+    const plan = await Plan.make(backend, builder, this.pool);
     captured = { B, T, plan, inputs, host: new ArrayBuffer(inputs.bytes) };
     this.captured.set(key, captured);
     for (const [old, { plan: oldPlan }] of this.captured) {
@@ -299,6 +309,12 @@ export class CapturedLearner implements Learner {
   }
 }
 
+/** The ratio of a response is worked out over its row. */
+function assertOneResponseARow({ batch, mask }: MicroBatch): void {
+  for (let n = 0; n < mask.length; n++)
+    assert(!mask[n] || batch.rows[n] === Math.floor(n / batch.T), 'a row holds more than one response');
+}
+
 /** Fills the host copy of a captured step's inputs, rows and slots beyond the batch being padding. */
 function writeInputs({ B, T, host }: Captured, { batch, mask, policy }: MicroBatch): void {
   const N = B * T;
@@ -313,5 +329,6 @@ function writeInputs({ B, T, host }: Captured, { batch, mask, policy }: MicroBat
     info[4 * slot] = policy?.old[n] ?? 0;
     info[4 * slot + 1] = policy?.advantages[n] ?? 0;
     info[4 * slot + 2] = mask[n];
+    info[4 * slot + 3] = policy?.reference?.[n] ?? 0;
   }
 }

@@ -15,6 +15,7 @@ import { CapturedLearner, type CapturedOptions, captureLearner } from './capture
 import type { Learner, MicroBatch, Objective } from './learner.ts';
 import { trainingMemory } from './memory.ts';
 import { AdamW } from './optimizer.ts';
+import { hasSequenceRatio, PLAIN_TERMS, type PolicyLossSettings } from './policy-loss.ts';
 import type { OptimizerSettings } from './recipe.ts';
 import { TapeLearner } from './tape-learner.ts';
 
@@ -47,11 +48,18 @@ const SETTINGS: OptimizerSettings = {
   beta2: 0.95,
   epsilon: 1e-8,
   maxGradNorm: 1,
+  tagLearningRate: 1,
   gradientCheckpointing: false,
   microBatchTokens: 1024,
 };
 const CROSS_ENTROPY: Objective = { temperature: 1, clip: null };
-const SURROGATE: Objective = { temperature: 0.8, clip: { clipLow: 0.2, clipHigh: 0.28, dualClip: 3 } };
+const CLIP: PolicyLossSettings = { ...PLAIN_TERMS, clipLow: 0.2, clipHigh: 0.28, dualClip: 3 };
+/** Each loss that runs differently on the device, one with both terms. */
+const POLICIES: [string, PolicyLossSettings][] = [
+  ['surrogate', CLIP],
+  ['gspo', { ...CLIP, loss: 'gspo', clipLow: 0.1, clipHigh: 0.15, klBeta: 0.04, entropyBonus: 0.01 }],
+  ['cispo', { ...CLIP, loss: 'cispo', cispoCap: 1.5, klBeta: 0.04 }],
+];
 
 const weightsOf = (config: ModelConfig, seed = 1) =>
   initialWeights(config, { embeddingStd: 0.3, headStd: 0.3 }, seed);
@@ -83,6 +91,7 @@ function batchOf(seed: number, B: number, T: number, V: number, policy = false):
       ? {
           old: Float32Array.from(mask, () => -4.9 + 0.8 * rng.normal()),
           advantages: Float32Array.from(mask, () => rng.normal()),
+          reference: Float32Array.from(mask, () => -4.9 + 0.5 * rng.normal()),
         }
       : null,
   };
@@ -125,10 +134,18 @@ async function step(learner: Learner, seed: number, rate = 1e-2, policy = false)
 }
 
 describe.skipIf(!(await requireWebGpu()))('captured steps', () => {
-  test('the surrogate: sums and gradients of the tape', async () => {
-    const slow = trainee((model, optimizer) => new TapeLearner(model, optimizer, SURROGATE));
-    const fast = trainee(captured(SURROGATE));
+  test.each(POLICIES)('%s: sums and gradients of the tape', async (_, clip) => {
+    const objective = { temperature: 0.8, clip };
+    const slow = trainee((model, optimizer) => new TapeLearner(model, optimizer, objective));
+    const fast = trainee(captured(objective));
     const micros = [batchOf(3, 3, 20, CONFIG.vocabSize, true), batchOf(4, 2, 40, CONFIG.vocabSize, true)];
+    // The tokens of a response share advantage and weight where they share a ratio.
+    if (hasSequenceRatio(clip))
+      for (const { batch, mask, policy } of micros)
+        for (let n = 0; n < mask.length; n++) {
+          mask[n] *= 0.5 + 0.1 * batch.rows[n];
+          policy!.advantages[n] = (-1) ** batch.rows[n] * (1 + batch.rows[n]);
+        }
     const total = micros.reduce((sum, micro) => sum + counted(micro), 0);
     for (const { learner } of [slow, fast]) for (const micro of micros) await learner.add(micro, total);
     const [expected, actual] = [await slow.learner.gradients(), await fast.learner.gradients()];
@@ -143,6 +160,8 @@ describe.skipIf(!(await requireWebGpu()))('captured steps', () => {
     for (const key of ['tokens', 'low', 'high', 'dual'] as const) expect(b[key], key).toBe(a[key]);
     for (const key of ['loss', 'entropy', 'differenceSum', 'differenceMax', 'gradNorm'] as const)
       expect(Math.abs(b[key] - a[key]) / Math.abs(a[key]), key).toBeLessThan(1e-4);
+    expect(Math.abs(b.kl - a.kl)).toBeLessThan(1e-4 * a.kl + 1e-9);
+    expect(b.kl > 0).toBe(clip.klBeta > 0);
     expect(b.low + b.high).toBeGreaterThan(0);
     slow.dispose();
     fast.dispose();
@@ -181,6 +200,31 @@ describe.skipIf(!(await requireWebGpu()))('captured steps', () => {
     }
     slow.dispose();
     fast.dispose();
+  });
+
+  test('rows of the tags learn at their own rate, as on the tape', async () => {
+    const settings = { ...SETTINGS, tagLearningRate: 5 };
+    const tags = [3, 4, 5, 6, 7, 8];
+    const moved: Float32Array[] = [];
+    for (const make of [TapeLearner, null]) {
+      const model = new Decoder(CONFIG, weightsOf(CONFIG));
+      const optimizer = new AdamW(model, settings, tags);
+      const learner = make
+        ? new make(model, optimizer, CROSS_ENTROPY)
+        : captureLearner(model, optimizer, CROSS_ENTROPY);
+      await step(learner, 45);
+      moved.push((await model.snapshot()).get('model.embed_tokens.weight')!.data);
+      learner.dispose();
+      optimizer.dispose();
+      model.dispose();
+    }
+    expectClose(moved[1], moved[0], { atol: 1e-4, rtol: 0, why: 'Adam divides by small numbers' });
+    const before = weightsOf(CONFIG).get('model.embed_tokens.weight')!.data;
+    const largest = (row: number) =>
+      Math.max(
+        ...Array.from({ length: 32 }, (_, c) => Math.abs(moved[1][32 * row + c] - before[32 * row + c])),
+      );
+    expect(largest(5)).toBeGreaterThan(3 * largest(9));
   });
 
   test('save, load and go on: as never stopped', async () => {

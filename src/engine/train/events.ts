@@ -1,7 +1,11 @@
 /** What a run tells while it goes: the one union that trainers yield and the page, the log and the tests consume. */
+import type { BlockBehaviour } from '../reward/behaviour.ts';
 import type { RolloutTree } from '../rollout/tree.ts';
+import type { EvaluationReport } from './evaluate.ts';
+import type { RailsState } from './guards-rails.ts';
 import type { MetricName } from './metrics.ts';
 import type { Recipe } from './recipe.ts';
+import type { StageBehaviour } from './stage-behaviour.ts';
 
 export type Metrics = Partial<Record<MetricName, number>>;
 
@@ -21,6 +25,8 @@ export interface RolloutRecord {
   sample: number;
   text: string;
   tree: RolloutTree;
+  /** What each of its blocks does, in order. */
+  blocks: BlockBehaviour[];
   answer: string | null;
   gold: string;
   rewards: Record<string, number>;
@@ -46,6 +52,8 @@ export interface SavedRun {
   tokens: number;
   /** AdamW steps of this stage that are done (a GRPO step may take several). */
   optimizerSteps: number;
+  /** What promotion and guards of this stage have seen; absent between two stages. */
+  rails?: RailsState;
   /** A safetensors file: the weights by name, the moments as `adamw.mean.<name>` and `adamw.square.<name>`. */
   state: ArrayBuffer;
 }
@@ -84,8 +92,15 @@ export type TrainEvent =
       set: string;
       difficulty: string;
       metrics: Metrics;
+      /** Scores at every k that was asked for, with intervals, and by difficulty. */
+      report: EvaluationReport;
     }
-  | { type: 'checkpoint'; stage: string; files: SavedFile[] }
+  /** `behaviour`: how the stage's forks moved, over those of its steps that ran since the start or resume of the run. */
+  | { type: 'checkpoint'; stage: string; files: SavedFile[]; behaviour: StageBehaviour }
   | { type: 'autosave'; saved: SavedRun }
+  /** A sentence for the person: a stage promoted, a guard that found something, a curriculum that jumps. */
+  | { type: 'notice'; message: string; level?: 'info' | 'warning'; stage?: string; step?: number }
+  /** The stage went back to the end of this step (0: its start); what was logged after it will come again. */
+  | { type: 'rollback'; stage: string; stageIndex: number; step: number }
   /** Nothing to tell: the driver may look at its commands. */
   | { type: 'tick' };

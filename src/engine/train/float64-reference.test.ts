@@ -32,6 +32,7 @@ const settings: OptimizerSettings = {
   warmupSteps: 0,
   schedule: 'constant',
   minLearningRateRatio: 1,
+  tagLearningRate: 1,
   gradientCheckpointing: false,
   microBatchTokens: 0,
   weightDecay: 0.1,

@@ -9,10 +9,8 @@ import { readSafetensors } from '../model/safetensors.ts';
 import { fixtureBytes, relativeError } from '../tensor/fixture.ts';
 import { adamw } from '../tensor/ops/adamw/adamw.ts';
 import { tf } from '../tensor/tfjs.ts';
-import { groupAdvantages } from './advantage.ts';
 import type { Learner, MicroBatch } from './learner.ts';
 import { AdamW } from './optimizer.ts';
-import { clipCounts, policyLoss } from './policy-loss.ts';
 import type { OptimizerSettings } from './recipe.ts';
 import { learningRateAt } from './schedule.ts';
 import { TapeLearner } from './tape-learner.ts';
@@ -58,6 +56,7 @@ function settingsOf(hyper: Hyper): OptimizerSettings {
     beta2: hyper.betas[1],
     epsilon: hyper.eps,
     maxGradNorm: hyper.clip,
+    tagLearningRate: 1,
     gradientCheckpointing: false,
     microBatchTokens: 4096,
   };
@@ -216,68 +215,4 @@ export async function checkAccumulationGolden(make: LearnerMaker = tapeLearner):
   learner.dispose();
   optimizer.dispose();
   model.dispose();
-}
-
-/** Advantages of three groups of four; the second or third group is all-equal and must be exactly 0. */
-export async function checkAdvantageGolden(): Promise<void> {
-  const golden = await arrays('grpo');
-  const rewards = Array.from(golden.get('rewards')!.data);
-  const expected = golden.get('advantages.std')!.data;
-  const advantages = groupAdvantages(rewards, 4);
-  expect(relativeError(advantages, expected)).toBeLessThan(1e-5);
-  for (let i = 0; i < expected.length; i++) if (expected[i] === 0) expect(advantages[i]).toBe(0);
-}
-
-/** The token-mean PPO variants: per-token loss, its gradient, the total and the clip counts. */
-export async function checkPolicyLossGolden(tolerance: number): Promise<void> {
-  const facts = await json('grpo');
-  const golden = await arrays('grpo');
-  const get = (key: string) => golden.get(key)!.data;
-  const [rows, T] = golden.get('logp_policy')!.shape;
-  const variants = Object.entries(facts.variants as Record<string, Record<string, unknown>>).filter(
-    ([, v]) => v.surrogate === 'ppo' && v.agg === 'token_mean' && v.beta === 0 && v.adv === 'std',
-  );
-  expect(variants.map(([name]) => name)).toContain('dapo_no_dual_clip');
-  for (const [name, variant] of variants) {
-    const mask = Float32Array.from(get(`mask.${variant.mask === 'loss' ? 'loss' : variant.mask}`));
-    const total = mask.reduce((a, b) => a + b, 0);
-    expect(total).toBe(variant.n_tokens);
-    const advantages = Float32Array.from(
-      { length: rows * T },
-      (_, i) => get('advantages.std')[Math.floor(i / T)],
-    );
-    const clip = {
-      clipLow: variant.eps_low as number,
-      clipHigh: variant.eps_high as number,
-      dualClip: (variant.dual_clip as number | null) ?? null,
-    };
-    // Ratios outside the mask that overflow float32 must change nothing.
-    for (const suffix of variant.mask === 'loss' ? ['', '_overflow_outside_mask'] : ['']) {
-      const [policy, old] = [get(`logp_policy${suffix}`), get(`logp_old${suffix}`)].map((x) =>
-        Float32Array.from(x),
-      );
-      const inputs = [policy, old, advantages, mask].map((values) => tf.tensor1d(values));
-      let perToken: Float32Array | null = null;
-      const { value, grad } = tf.valueAndGrad((logp) => {
-        const loss = policyLoss(logp, inputs[1], inputs[2], inputs[3], clip);
-        tf.keep(loss);
-        inputs.push(loss as never);
-        return tf.div(tf.sum(loss), total);
-      })(inputs[0]);
-      perToken = (await inputs[4].data()) as Float32Array;
-      const label = `${name}${suffix}`;
-      expect(relativeError(perToken, get(`${name}.per_token_loss`)), label).toBeLessThan(tolerance);
-      expect(relativeError(await grad.data(), get(`${name}.dloss_dlogp`)), `${label} gradient`).toBeLessThan(
-        tolerance,
-      );
-      expect(Math.abs((await value.data())[0] - (variant.loss as number)), `${label} loss`).toBeLessThan(
-        tolerance,
-      );
-      const counts = clipCounts(policy, old, advantages, mask, clip);
-      const metrics = variant.metrics as Record<string, number>;
-      expect([counts.low, counts.high], label).toEqual([metrics.clip_count_low, metrics.clip_count_high]);
-      if (clip.dualClip !== null) expect(counts.dual, label).toBe(metrics.dual_clip_count);
-      tf.dispose([value, grad, ...inputs]);
-    }
-  }
 }

@@ -1,40 +1,49 @@
 /**
  * GRPO on fork/join rollouts, as the released code of Parallel-R1 ran it (arXiv 2509.07980 sections 3.3–3.4; reference
  * note, section 4): group-relative advantages on every token, clipped surrogate with dual clip, mean over the tokens
- * of a mini-batch, no KL and no entropy term.
+ * of a mini-batch, no KL and no entropy term. Other losses and terms are settings (`policy-loss.ts`).
  *
  * Departures from the released code:
  * 1. Tokens that the runtime injected (<Path>, </Parallel>, <Summary>, forced closing tags, step noise) are not in the
  *    loss; `trainInjected: true` puts the structural ones back.
- * 2. Groups with equal rewards are left out of the mini-batches instead of adding zeros to the mean.
+ * 2. Groups with equal rewards are left out of the mini-batches instead of adding zeros to the mean;
+ *    `keepEqualGroups: true` puts them back.
  * 3. Old log-probs are those of the rollout itself: rollout and training pass see the same slots, positions and
  *    branch codes, so they agree (metric `sampling/logp_difference`), and no second forward pass is needed. Only
- *    injected tokens, which were never sampled, get theirs from such a pass when they are trained.
+ *    injected tokens, which were never sampled, get theirs from such a pass when they are trained, and all tokens do in
+ *    the Seen variant, whose training pass reads the text otherwise than it was written.
  * 4. The clip is asymmetric by default (0.2 / 0.28, the paper's S2 setting).
  */
+import { assert } from '../../base/assert.ts';
 import { foldKey, Rng } from '../../base/rng.ts';
-import type { Example, Problem } from '../data/example.ts';
+import type { Problem } from '../data/example.ts';
 import { splitByTokens } from '../data/packing.ts';
 import type { Task } from '../data/tasks/task.ts';
 import type { Decoder } from '../model/decoder.ts';
+import type { CustomRewardRunner } from '../reward/custom.ts';
 import { type GenerateSettings, generate, mapRows, type RolloutRequest } from '../rollout/generate.ts';
 import type { Rollout, RowView } from '../rollout/row.ts';
-import { tokenLoss } from '../tensor/ops/token-loss/token-loss.ts';
-import { tf } from '../tensor/tfjs.ts';
+import { type LayoutSettings, trainingView, viewDiffers } from '../rollout/training-view.ts';
 import type { SpecialIds } from '../tokenizer/tags.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
-import { groupAdvantages, shareOfEqualGroups } from './advantage.ts';
-import { disposeBatch, pack, perSlot, toDevice } from './batch.ts';
+import { advantagesOf, groupsWithSpread, shareOfEqualGroups } from './advantage.ts';
+import { pack, perSlot } from './batch.ts';
+import { groupsToTrain } from './choose-groups.ts';
 import type { Metrics, RolloutRecord } from './events.ts';
-import { judge, rolloutMetrics, rolloutRecord } from './judge.ts';
-import { makeLearner, noSums, type ObjectiveSums } from './learner.ts';
+import { type Judged, judge, payCustom, rolloutMetrics, rolloutRecord } from './judge.ts';
+import { makeLearner } from './learner.ts';
+import { logProbGap, logProbs, trainingExample } from './log-probs.ts';
 import type { AdamW } from './optimizer.ts';
+import { PolicyTally } from './policy-tally.ts';
 import type { GrpoStage } from './recipe.ts';
 import { learningRateAt } from './schedule.ts';
+import { tokenWeights } from './token-weights.ts';
 
 export interface GrpoContext {
   model: Decoder;
   optimizer: AdamW;
+  /** The frozen policy that a KL term holds to; null without one. */
+  reference: Decoder | null;
   stage: GrpoStage;
   /** Streams of random numbers are keyed by (seed, stage index, step, …). */
   seed: number;
@@ -44,6 +53,10 @@ export interface GrpoContext {
   tokenizer: Tokenizer;
   task: Task;
   settings: GenerateSettings;
+  /** How the training pass sees the rollouts. */
+  layout: LayoutSettings;
+  /** Runs the code of a custom reward; without it a recipe that has one is refused. */
+  customReward?: CustomRewardRunner;
   /** The problem number `index` of a step. */
   problem(step: number, index: number): Problem;
 }
@@ -59,39 +72,60 @@ const SAMPLE = 0x5a11;
 const ORDER = 0x0cde;
 
 export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
-  const { model, optimizer, stage, tokenizer } = context;
+  const { model, optimizer, stage, tokenizer, reference } = context;
+  assert(stage.klBeta === 0 || reference, 'a KL term needs its reference');
   const { groupSize: G, promptsPerStep: P } = stage;
   const ids = tokenizer.special;
-  const learner = makeLearner(model, optimizer, { temperature: stage.rollout.temperature || 1, clip: stage });
+  const temperature = stage.rollout.temperature || 1;
+  const learner = makeLearner(model, optimizer, { temperature, clip: stage });
 
   try {
     for (let step = context.firstStep + 1; step <= stage.steps; step++) {
       const started = performance.now();
 
-      // 1. Sample G rollouts of each of P problems.
-      const problems = Array.from({ length: P }, (_, index) => context.problem(step, index));
-      const requests: RolloutRequest[] = problems.flatMap((problem, index) => {
-        const prompt = [...(ids.bos >= 0 ? [ids.bos] : []), ...tokenizer.encode(problem.prompt)];
-        return Array.from({ length: G }, (_, sample) => ({
-          prompt,
-          key: foldKey(context.seed, context.stageIndex, step, SAMPLE, index, sample),
+      // 1. Sample G rollouts of each of P problems, judge them, and compare each with its group. While fewer than P groups
+      //    have spread, dynamic sampling (DAPO, arXiv 2503.14476, section 3.2) draws P further problems, in bounded rounds.
+      const rollouts: Rollout[] = [];
+      const judged: Judged[] = [];
+      let advantages: Float64Array;
+      let spread: boolean[];
+      let rounds = 0;
+      let rolloutSeconds = 0;
+      do {
+        const sampling = performance.now();
+        const first = rounds * P;
+        const problems = Array.from({ length: P }, (_, index) => context.problem(step, first + index));
+        const requests: RolloutRequest[] = problems.flatMap((problem, index) => {
+          const prompt = [...(ids.bos >= 0 ? [ids.bos] : []), ...tokenizer.encode(problem.prompt)];
+          return Array.from({ length: G }, (_, sample) => ({
+            prompt,
+            key: foldKey(context.seed, context.stageIndex, step, SAMPLE, first + index, sample),
+          }));
+        });
+        const fresh = yield* mapRows(generate(model, requests, context.settings, ids), (rows) => ({
+          type: 'progress',
+          step,
+          prompt: problems[0].prompt,
+          rows: rows.slice(0, G),
         }));
-      });
-      const rollouts = yield* mapRows(generate(model, requests, context.settings, ids), (rows) => ({
-        type: 'progress',
-        step,
-        prompt: problems[0].prompt,
-        rows: rows.slice(0, G),
-      }));
-      const rolloutSeconds = (performance.now() - started) / 1000;
+        rolloutSeconds += (performance.now() - sampling) / 1000;
+        const verdicts = await payCustom(
+          fresh.map((rollout, i) => judge(rollout, problems[Math.floor(i / G)], context, stage.reward, step)),
+          stage.reward,
+          step,
+          context.customReward,
+        );
+        rollouts.push(...fresh);
+        judged.push(...verdicts);
+        advantages = advantagesOf(judged, stage);
+        spread = groupsWithSpread(advantages, G);
+        rounds++;
+      } while (rounds <= stage.resampleRounds && spread.filter(Boolean).length < P);
 
-      // 2. Judge them, and compare each with its group.
-      const judging = performance.now();
-      const judged = rollouts.map((rollout, i) =>
-        judge(rollout, problems[Math.floor(i / G)], context, stage.reward, step),
-      );
-      const rewards = judged.map((one) => one.reward);
-      const advantages = groupAdvantages(rewards, G);
+      // 2. Train on P groups at most: the others get no advantage.
+      const groups = groupsToTrain(spread, P, stage.keepEqualGroups);
+      const isTrained = rollouts.map((_, i) => groups.includes(Math.floor(i / G)));
+      advantages = advantages.map((advantage, i) => (isTrained[i] ? advantage : 0));
       yield {
         type: 'records',
         records: judged.map((one, i) =>
@@ -104,26 +138,38 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
           }),
         ),
       };
-      const rewardSeconds = (performance.now() - judging) / 1000;
+      const rewardSeconds = (performance.now() - started) / 1000 - rolloutSeconds;
 
       // 3. Mini-batches of optimizer steps on the same rollouts.
       const training = performance.now();
       const learningRate = learningRateAt(stage, step, stage.steps);
-      const tally = newTally();
-      const oldLogps = stage.trainInjected
-        ? await logProbs(model, rollouts, stage, ids)
-        : rollouts.map((rollout) => rollout.logp);
+      const tally = new PolicyTally(stage);
+      const masks = rollouts.map((rollout) =>
+        stage.maskTruncated && rollout.truncated
+          ? new Uint8Array(rollout.tokens.length)
+          : lossMask(rollout, stage.trainInjected, ids),
+      );
+      const asked = masks.map((mask, i) => (isTrained[i] ? mask : null));
+      const forward = { temperature, microBatchTokens: stage.microBatchTokens };
+      const views = rollouts.map((rollout) => trainingView(rollout, context.layout));
+      const written = rollouts.map((rollout) => rollout.logp);
+      const oldLogps =
+        stage.trainInjected || viewDiffers(context.layout)
+          ? await logProbs(model, views, asked, forward)
+          : written;
+      const referenceLogps =
+        stage.klBeta > 0 && reference ? await logProbs(reference, views, asked, forward) : null;
+      // Which rollouts share a mini-batch must not depend on their rewards, unless there were more to choose from.
+      const pool = rollouts.flatMap((_, i) => (rounds === 1 || isTrained[i] ? [i] : []));
       for (let epoch = 0; epoch < stage.innerEpochs; epoch++) {
-        const order = new Rng(context.seed, context.stageIndex, step, ORDER, epoch).shuffle(
-          rollouts.map((_, i) => i),
-        );
+        const order = new Rng(context.seed, context.stageIndex, step, ORDER, epoch).shuffle(pool);
         const per = Math.ceil(order.length / stage.miniBatches);
         for (let start = 0; start < order.length; start += per) {
-          const chosen = order.slice(start, start + per).filter((i) => advantages[i] !== 0);
+          const chosen = order.slice(start, start + per).filter((i) => isTrained[i]);
           for await (const event of update(chosen)) yield event;
           if (learner.isEmpty) continue;
           // Only before the first update are rollout and training pass the same policy.
-          addToTally(tally, await learner.apply(learningRate), epoch === 0 && start === 0);
+          tally.add(await learner.apply(learningRate), epoch === 0 && start === 0);
         }
       }
       const trainSeconds = (performance.now() - training) / 1000;
@@ -135,8 +181,16 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
         step,
         metrics: {
           ...rolloutMetrics(judged, rollouts, stage.reward),
-          ...tallyMetrics(tally),
-          frac_reward_zero_std: shareOfEqualGroups(rewards, G),
+          ...tally.metrics,
+          ...(viewDiffers(context.layout) && logProbGap(written, oldLogps, rollouts, asked)),
+          frac_reward_zero_std: shareOfEqualGroups(
+            judged.map((one) => one.reward),
+            G,
+          ),
+          ...(stage.resampleRounds > 0 && {
+            'sampling/pass_rate': spread.filter(Boolean).length / spread.length,
+            'sampling/rounds': rounds,
+          }),
           learning_rate: learningRate,
           num_tokens: tokens,
           step_time: seconds,
@@ -149,18 +203,25 @@ export async function* grpo(context: GrpoContext): AsyncGenerator<GrpoEvent> {
 
       /** Adds the gradient of one mini-batch, micro-batch after micro-batch. */
       async function* update(chosen: readonly number[]): AsyncGenerator<GrpoEvent> {
-        const masks = chosen.map((i) => lossMask(rollouts[i], stage.trainInjected, ids));
-        const total = masks.reduce((sum, mask) => sum + mask.reduce((a, b) => a + b, 0), 0);
-        if (total === 0) return;
-        const examples = chosen.map((i, k) => ({ ...exampleOf(rollouts[i], masks[k]), index: i }));
-        for (const micro of splitByTokens(examples, stage.microBatchTokens) as (typeof examples)[]) {
+        const counts = chosen.map((i) => masks[i].reduce((a, b) => a + b, 0));
+        if (counts.every((count) => count === 0)) return;
+        const examples = chosen
+          .map((i, k) => ({ ...trainingExample(views[i], masks[i]), index: i, k }))
+          .filter(({ k }) => counts[k] > 0);
+        const micros = splitByTokens(examples, stage.microBatchTokens) as (typeof examples)[];
+        const passes = counts.map(() => -1);
+        for (const [pass, micro] of micros.entries()) for (const { k } of micro) passes[k] = pass;
+        const { maxTokens } = stage.rollout;
+        const { weights, total } = tokenWeights(stage.loss, { counts, passes, maxTokens });
+        for (const micro of micros) {
           const batch = pack(micro);
           const slots = (of: (example: (typeof examples)[number]) => ArrayLike<number>) =>
             perSlot(batch, micro.map(of));
-          const mask = slots((example) => example.targets);
+          const mask = slots(({ targets, k }) => Float32Array.from(targets, (target) => target * weights[k]));
           const old = slots((example) => oldLogps[example.index]);
           const same = slots(({ tokens, index }) => new Float32Array(tokens.length).fill(advantages[index]));
-          await learner.add({ batch, mask, policy: { old, advantages: same } }, total);
+          const reference = referenceLogps && slots((example) => referenceLogps[example.index]);
+          await learner.add({ batch, mask, policy: { old, advantages: same, reference } }, total);
           yield { type: 'tick' };
         }
       }
@@ -181,73 +242,4 @@ export function lossMask(rollout: Rollout, trainInjected: boolean, ids: SpecialI
   return rollout.sampled.map((own, i) =>
     own || (i >= rollout.promptLength && injected.has(rollout.tokens[i])) ? 1 : 0,
   );
-}
-
-function exampleOf(rollout: Rollout, mask: Uint8Array): Example {
-  const { tokens, positions, branches, promptLength } = rollout;
-  return { tokens, positions, branches, targets: mask, promptLength };
-}
-
-/** Log-prob of every response token of each rollout under the present weights. */
-async function logProbs(
-  model: Decoder,
-  rollouts: readonly Rollout[],
-  stage: GrpoStage,
-  ids: SpecialIds,
-): Promise<Float32Array[]> {
-  const out = rollouts.map((rollout) => new Float32Array(rollout.tokens.length));
-  const examples = rollouts.map((rollout, index) => ({
-    ...exampleOf(rollout, lossMask(rollout, true, ids)),
-    index,
-  }));
-  for (const micro of splitByTokens(examples, stage.microBatchTokens) as (typeof examples)[]) {
-    const packed = pack(micro);
-    const batch = toDevice(packed);
-    const logp = tf.tidy(
-      () => tokenLoss(model.hidden(batch), model.head, batch.targets, stage.rollout.temperature || 1).logp,
-    );
-    const values = await logp.data();
-    packed.targets.forEach((target, n) => {
-      if (target >= 0) out[micro[packed.rows[n]].index][packed.slots[n] + 1] = values[n];
-    });
-    logp.dispose();
-    disposeBatch(batch);
-  }
-  return out;
-}
-
-interface Tally extends ObjectiveSums {
-  gradNorm: number;
-  updates: number;
-  /** Tokens of the first update, which the differences of log-probs are from. */
-  differenceTokens: number;
-}
-
-const newTally = (): Tally => ({ ...noSums(), gradNorm: 0, updates: 0, differenceTokens: 0 });
-
-function addToTally(tally: Tally, sums: ObjectiveSums & { gradNorm: number }, first: boolean): void {
-  for (const key of ['loss', 'entropy', 'tokens', 'low', 'high', 'dual', 'gradNorm'] as const)
-    tally[key] += sums[key];
-  tally.updates++;
-  if (!first) return;
-  tally.differenceSum = sums.differenceSum;
-  tally.differenceMax = sums.differenceMax;
-  tally.differenceTokens = sums.tokens;
-}
-
-function tallyMetrics(tally: Tally): Metrics {
-  const tokens = Math.max(1, tally.tokens);
-  if (tally.updates === 0) return { loss: 0, grad_norm: 0 };
-  return {
-    loss: tally.loss / tally.updates,
-    grad_norm: tally.gradNorm / tally.updates,
-    entropy: tally.entropy / tokens,
-    'clip_ratio/low_mean': tally.low / tokens,
-    'clip_ratio/high_mean': tally.high / tokens,
-    'clip_ratio/region_mean': (tally.low + tally.high) / tokens,
-    ...(tally.differenceTokens > 0 && {
-      'sampling/logp_difference/mean': tally.differenceSum / tally.differenceTokens,
-      'sampling/logp_difference/max': tally.differenceMax,
-    }),
-  };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { signedChain } from '../data/tasks/signed-chain.ts';
+import { HACKS } from '../reward/hacks.ts';
 import type { Rollout } from '../rollout/row.ts';
 import { structureOf } from '../rollout/tree.ts';
 import { loadTokenizer } from '../tokenizer/hf-tokenizer.ts';
@@ -82,6 +83,11 @@ test('metrics are means over those rollouts that have a value', () => {
     'parallel/path_accuracy': 0.75,
     'parallel/verification_share': 0.5,
     'parallel/exploration_share': 0.5,
+    // EARLY's paths differ; LATE had the answer, and both of its paths find it again
+    'parallel/answer_disagreement': 0.5,
+    'parallel/final_before_share': 0.5,
+    'parallel/right_before_share': 0.5,
+    'parallel/rederived_share': 1,
     'completions/clipped_ratio': 0,
   });
   expect(metrics.reward_std).toBeCloseTo(Math.sqrt(4 / 3), 12);
@@ -109,6 +115,7 @@ test('a log line holds text, tree, answer and what it was paid', () => {
     reward: 1,
     advantage: 0.5,
     tree: { blocks: [{ paths: ['+1=1+2=3', '+1=1+2=5'], summary: '3,5>3' }] },
+    blocks: [{ position: 0, verifies: false, answers: ['3', '5'], disagrees: true }],
   });
 });
 
@@ -171,6 +178,7 @@ test('lengths, cuts, tokens and hacks of a batch, by hand', () => {
     'completions/max_length': 32,
     'completions/mean_terminated_length': (9 + 14) / 2,
     'completions/clipped_ratio': 1 / 3,
+    'completions/no_answer_ratio': 1 / 3,
     'parallel/ratio': 2 / 3,
     // The empty paths are not valid, and what was cut has no answer
     'parallel/valid_ratio': 1 / 3,
@@ -204,4 +212,66 @@ test('two number tokens that read as one are no answer, nor is a number with pad
     const glued = { ...whole, tokens: Int32Array.from([...whole.tokens.slice(0, -2), ...digits]) };
     expect(judge(glued, own, context, easy, 1)).toMatchObject({ answer: null, correct: false, reward: -1 });
   }
+});
+
+describe('hacks', () => {
+  const accuracy = { kind: 'accuracy' } as const;
+  const of = (text: string, stage?: { format: 'structure' | 'strict' }) =>
+    judge(rolloutOf(text), problem, { ...context, stage }, easy, 1);
+
+  test('each kind is a share of the batch, and an honest batch has none', () => {
+    const texts = [
+      EARLY,
+      PLAIN,
+      '<Parallel><Path>+1=1</Path><Path>+1=3</Path></Parallel><Summary>+1=3</Summary>Final Answer:3',
+      'Final Answer:3<Parallel><Path>+1=1</Path><Path>+2=5</Path></Parallel><Summary>3>3</Summary>Final Answer:4',
+      '<Parallel><Path>+1=1</Path><Path>+2=5</Path></Parallel><Summary>4>4</Summary>Final Answer:4',
+      PLAIN,
+      PLAIN,
+      PLAIN,
+    ];
+    const rollouts = texts.map((text) => rolloutOf(text));
+    const judged = rollouts.map((rollout) => judge(rollout, problem, context, accuracy, 1));
+    const metrics = rolloutMetrics(judged, rollouts, accuracy);
+    const hacks = Object.entries(metrics).filter(([name, value]) => name.startsWith('hack/') && value > 0);
+    expect(Object.fromEntries(hacks)).toEqual({
+      'hack/copied_summary': 1 / 8,
+      'hack/answer_before_block': 1 / 8,
+      'hack/several_answers': 1 / 8,
+      'hack/unsupported_answer': 1 / 8,
+    });
+    const honest = rolloutMetrics(judged.slice(0, 2), rollouts.slice(0, 2), accuracy);
+    for (const hack of HACKS) expect(honest[`hack/${hack}`], hack).toBe(0);
+  });
+
+  test('tags in the prompt open nothing and are told', () => {
+    const spoken = { ...problem, prompt: '<Parallel><Path>+1+2!' };
+    const prompt = [tokenizer.special.bos, ...tokenizer.encode(spoken.prompt)];
+    const tail = [...tokenizer.encode('+1=1+2=3Final Answer:3'), tokenizer.special.eos];
+    const tokens = Int32Array.from([...prompt, ...tail]);
+    const { positions, branches } = structureOf(tokens, prompt.length, tokenizer.special);
+    const rollout = { ...rolloutOf(PLAIN), tokens, positions, branches, promptLength: prompt.length };
+    const judged = judge(rollout, spoken, context, accuracy, 1);
+    expect(judged).toMatchObject({
+      correct: true,
+      format: { valid: true, blocks: 0 },
+      hacks: ['tags_in_prompt'],
+    });
+  });
+
+  test('a strict stage does not pay blocks that are hollow; the default does', () => {
+    expect(of(LATE)).toMatchObject({ reward: 1, format: { valid: true, validBlocks: 1 } });
+    expect(of(LATE, { format: 'structure' }).reward).toBe(1);
+    expect(of(LATE, { format: 'strict' })).toMatchObject({
+      correct: true,
+      reward: -1,
+      format: { valid: false, validBlocks: 0 },
+      hacks: ['identical_paths'],
+    });
+    expect(of(EARLY, { format: 'strict' }).reward).toBe(1);
+    // Padding is not shown: strictly, a path of it is empty.
+    const padded = EARLY.replace('+1=1+2=5', '<pad>');
+    expect(of(padded).format.valid).toBe(true);
+    expect(of(padded, { format: 'strict' }).hacks).toContain('empty_paths');
+  });
 });

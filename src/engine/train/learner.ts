@@ -8,24 +8,32 @@ import type { Decoder } from '../model/decoder.ts';
 import { OBJECTIVE_SUMS } from '../tensor/ops/token-objective/token-objective.ts';
 import { captureLearner } from './captured-learner.ts';
 import type { AdamW } from './optimizer.ts';
-import type { ClipSettings } from './policy-loss.ts';
+import type { PolicyLossSettings } from './policy-loss.ts';
 import { TapeLearner } from './tape-learner.ts';
 
 /** What is minimised. */
 export interface Objective {
   /** Logits are divided by it before the softmax. */
   temperature: number;
-  /** The clipped surrogate's settings, or null for cross-entropy. */
-  clip: ClipSettings | null;
+  /** Settings of the policy loss, read at each micro-batch; null for cross-entropy. */
+  clip: PolicyLossSettings | null;
+}
+
+/** What a policy loss needs of each slot, all (N). */
+export interface SlotPolicy {
+  /** Log-prob of the target when it was sampled. */
+  old: Float32Array;
+  advantages: Float32Array;
+  /** Log-prob of the target under the frozen reference; only a KL term reads it. */
+  reference?: Float32Array | null;
 }
 
 /** Packed tokens with what belongs to the prediction of each slot, all (N). */
 export interface MicroBatch {
   batch: Batch;
-  /** 1 on slots that count. */
+  /** Weight of each slot in the loss, 0 where it does not count. */
   mask: Float32Array;
-  /** For the surrogate: log-prob of the target when it was sampled, and advantage. */
-  policy: { old: Float32Array; advantages: Float32Array } | null;
+  policy: SlotPolicy | null;
 }
 
 /** Sums over the tokens that counted, since the last step; the loss is divided by the step's total already. */

@@ -3,7 +3,7 @@ import { assert, UserError } from '../../base/assert.ts';
 import type { Decoder, WeightArray } from '../model/decoder.ts';
 import { isNormOrBias } from '../model/device-model.ts';
 import type { Arena } from '../tensor/arena.ts';
-import { adamw } from '../tensor/ops/adamw/adamw.ts';
+import { adamw, type RateRange } from '../tensor/ops/adamw/adamw.ts';
 import { type Tensor, tf, type Variable } from '../tensor/tfjs.ts';
 import type { OptimizerSettings } from './recipe.ts';
 
@@ -70,12 +70,14 @@ export class AdamW {
   readonly arenas: { mean: Arena; square: Arena } | null;
   private readonly state = new Map<
     string,
-    { weight: Variable; mean: Variable; square: Variable; decay: boolean }
+    { weight: Variable; mean: Variable; square: Variable; decay: boolean; ranges: RateRange[] }
   >();
 
   constructor(
     private readonly model: Decoder,
     readonly settings: OptimizerSettings,
+    /** Ids whose rows of embedding and head learn at `tagLearningRate` times the rate. */
+    private readonly tags: readonly number[] = [],
   ) {
     const { device } = model;
     this.arenas = device && {
@@ -90,8 +92,35 @@ export class AdamW {
           return tf.variable(slice ? device!.backend.view(slice) : tf.zeros(weight.shape), false);
         });
       const decay = settings.decayNorms || !isNormOrBias(name);
-      this.state.set(name, { weight, mean: zeros('mean'), square: zeros('square'), decay });
+      const ranges = this.tagRange(name, weight.shape);
+      this.state.set(name, { weight, mean: zeros('mean'), square: zeros('square'), decay, ranges });
     }
+  }
+
+  /** The rows of the tags in embedding or head, as numbers of the tensor. */
+  private tagRange(name: string, [, width]: readonly number[]): RateRange[] {
+    const { tagLearningRate: multiplier } = this.settings;
+    if (multiplier === 1 || this.tags.length === 0) return [];
+    if (name !== 'model.embed_tokens.weight' && name !== 'lm_head.weight') return [];
+    const [first, last] = [Math.min(...this.tags), Math.max(...this.tags)];
+    if (last - first + 1 !== new Set(this.tags).size)
+      throw new UserError(
+        'tagLearningRate is not 1, but the tags are not neighbours in this vocabulary, so their rows cannot be told from others. Set it to 1.',
+      );
+    return [{ from: first * width, to: (last + 1) * width, multiplier }];
+  }
+
+  /** The same for the buffers of the arena of weights. */
+  get arenaRanges(): RateRange[][] {
+    const { device } = this.model;
+    return (device?.model.weights.buffers ?? []).map((buffer) =>
+      [...this.state].flatMap(([name, { ranges }]) => {
+        const slice = device!.model.weights.whole(name);
+        if (slice?.buffer !== buffer) return [];
+        const shift = slice.offset / 4;
+        return ranges.map((range) => ({ ...range, from: range.from + shift, to: range.to + shift }));
+      }),
+    );
   }
 
   /** Counts a step and returns what the kernel wants to know about it (see `adamwOp`). */
@@ -116,12 +145,13 @@ export class AdamW {
    */
   async apply(gradients: readonly Tensor[], learningRate: number): Promise<number> {
     const hyper = tf.tensor1d(this.nextHyper(learningRate));
-    const tensors = [...this.state.values()].map(({ weight, mean, square, decay }, i) => ({
+    const tensors = [...this.state.values()].map(({ weight, mean, square, decay, ranges }, i) => ({
       parameter: weight,
       gradient: gradients[i],
       mean,
       square,
       decay,
+      ranges,
     }));
     const norm = adamw(tensors, hyper);
     const [value] = await norm.data();

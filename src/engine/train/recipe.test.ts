@@ -32,6 +32,7 @@ const minimal = () => ({
   ],
   evaluation: { sets: [], rollout: {} },
 });
+const HELD_OUT = { name: 'x', task: 'signed-chain', difficulty: 'easy', terms: [2], problems: 4 };
 // biome-ignore lint/suspicious/noExplicitAny: the tests break documents on purpose
 const broken = (edit: (document: any) => void) => {
   const document = minimal();
@@ -55,6 +56,23 @@ function parametersOf(recipe: Recipe, vocabSize: number): number {
 }
 
 describe('parseRecipe', () => {
+  test('an evaluation set that says nothing more is decoded once, as its stage was trained', () => {
+    const { evaluation } = parseRecipe({ ...minimal(), evaluation: { sets: [HELD_OUT], rollout: {} } });
+    expect(evaluation.sets).toEqual([
+      {
+        ...HELD_OUT,
+        bigShare: null,
+        samples: 4,
+        ks: [],
+        decode: ['stage'],
+        paths: null,
+        greedy: false,
+        equalTokens: false,
+        byTerms: false,
+      },
+    ]);
+  });
+
   test('fills in what is usual', () => {
     const recipe = parseRecipe(minimal());
     const [sft, grpo] = recipe.stages;
@@ -63,6 +81,7 @@ describe('parseRecipe', () => {
       beta2: 0.95,
       epsilon: 1e-8,
       maxGradNorm: 1,
+      tagLearningRate: 1,
       gradientCheckpointing: false,
       microBatchTokens: 4096,
     });
@@ -139,6 +158,20 @@ describe('parseRecipe', () => {
         d.evaluation.rollout.paths = 0;
       }),
       /"evaluation\.rollout\.paths" must be between 1 and 8/,
+    ],
+    [
+      'more of k than samples',
+      broken((d) => {
+        d.evaluation.sets = [{ ...HELD_OUT, samples: 4, ks: [2, 8] }];
+      }),
+      /"evaluation\.sets\[0\]\.ks": 8 of 4 samples cannot be drawn\. Raise/,
+    ],
+    [
+      'a decoding twice',
+      broken((d) => {
+        d.evaluation.sets = [{ ...HELD_OUT, decode: ['parallel', 'parallel'] }];
+      }),
+      /"evaluation\.sets\[0\]\.decode" names a decoding twice/,
     ],
     [
       'half a step',

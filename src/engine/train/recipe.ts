@@ -4,10 +4,12 @@
  */
 import * as v from 'valibot';
 import { messageOf, UserError } from '../../base/assert.ts';
+import { rewardFaults, scaleReward } from '../reward/rewards.ts';
 import { type KnobHelp, type Recipe, recipeSchema, type Stage } from './recipe-schema.ts';
 
 export type {
   DroppedDocuments,
+  EvaluationSet,
   EvaluationSettings,
   GrpoStage,
   KnobHelp,
@@ -197,14 +199,21 @@ function crossFaults(recipe: Recipe): string[] {
       faults.push(
         `"${at}.warmupSteps" (${stage.warmupSteps}) must not exceed "${at}.steps" (${stage.steps}).`,
       );
+    if (stage.promotion.kind !== 'steps' && stage.promotion.minSteps > stage.steps)
+      faults.push(
+        `"${at}.promotion.minSteps" (${stage.promotion.minSteps}) must not exceed "${at}.steps" (${stage.steps}).`,
+      );
     if (stage.kind === 'grpo') {
       const rollouts = stage.promptsPerStep * stage.groupSize;
       if (stage.miniBatches > rollouts)
         faults.push(
           `"${at}.miniBatches" (${stage.miniBatches}) must not exceed the rollouts of a step (${rollouts}).`,
         );
-      if (stage.reward.kind === 'alternating' && stage.reward.bonusSteps > stage.reward.window)
-        faults.push(`"${at}.reward.bonusSteps" must not exceed "${at}.reward.window".`);
+      faults.push(...rewardFaults(stage.reward, `${at}.reward`));
+      if (stage.splitAdvantage && stage.reward.kind !== 'sum')
+        faults.push(
+          `"${at}.splitAdvantage" compares the parts of a composed reward, but "${at}.reward.kind" is "${stage.reward.kind}". Set it to "sum", or take splitAdvantage out.`,
+        );
     } else if (stage.data.source === 'task') {
       const { mix } = stage.data;
       if (mix.every((part) => part.weight === 0))
@@ -218,6 +227,14 @@ function crossFaults(recipe: Recipe): string[] {
   const names = recipe.evaluation.sets.map((set) => set.name);
   names.forEach((name, i) => {
     if (names.indexOf(name) !== i) faults.push(`"evaluation.sets[${i}].name": "${name}" is used twice.`);
+    const { ks, samples, decode } = recipe.evaluation.sets[i];
+    for (const k of ks)
+      if (k > samples)
+        faults.push(
+          `"evaluation.sets[${i}].ks": ${k} of ${samples} samples cannot be drawn. Raise "samples" or lower it.`,
+        );
+    if (new Set(decode).size < decode.length)
+      faults.push(`"evaluation.sets[${i}].decode" names a decoding twice.`);
   });
   return faults;
 }
@@ -268,12 +285,15 @@ export function scaleRecipe(recipe: Recipe, scale: number): Recipe {
   const stages = recipe.stages.map((stage): Stage => {
     const steps = scaled(stage.steps);
     const warmupSteps = stage.warmupSteps > 0 ? Math.min(steps, scaled(stage.warmupSteps)) : 0;
-    if (stage.kind === 'sft') return { ...stage, steps, warmupSteps };
+    if (stage.kind === 'sft')
+      return { ...stage, steps, warmupSteps, promotion: scalePromotion(stage.promotion, scaled) };
     return {
       ...stage,
       steps,
       warmupSteps,
+      promotion: scalePromotion(stage.promotion, scaled),
       evaluateEvery: stage.evaluateEvery > 0 ? scaled(stage.evaluateEvery) : 0,
+      reward: scaleReward(stage.reward, scaled),
     };
   });
   const shrink = Math.min(1, scale / FULL_EVALUATION_SCALE);
@@ -282,6 +302,10 @@ export function scaleRecipe(recipe: Recipe, scale: number): Recipe {
     problems: Math.min(set.problems, Math.max(FEWEST_PROBLEMS, Math.round(set.problems * shrink))),
   }));
   return { ...recipe, stages, evaluation: { ...recipe.evaluation, sets } };
+}
+
+function scalePromotion<P extends Stage['promotion']>(promotion: P, scaled: (steps: number) => number): P {
+  return promotion.kind === 'steps' ? promotion : { ...promotion, minSteps: scaled(promotion.minSteps) };
 }
 
 /** A knob's help with its hard bounds, choices and default, as a form needs them. */

@@ -5,6 +5,7 @@ import { memory } from '../tensor/tfjs.ts';
 import type { SavedRun, TrainEvent } from './events.ts';
 import { parseRecipe, type Recipe } from './recipe.ts';
 import { type RunContext, runRecipe } from './run.ts';
+import { stageBehaviour } from './stage-behaviour.ts';
 
 const recipe = parseRecipe(tinyRecipe);
 
@@ -65,6 +66,11 @@ test('the tiny recipe goes through every stage, is logged, and leaves no tensor 
   );
   const records = all.flatMap((event) => (event.type === 'rollouts' ? event.records : []));
   const grpo = recipe.stages.filter((stage) => stage.kind === 'grpo');
+  for (const event of all.filter((event) => event.type === 'checkpoint')) {
+    const own = steps.flatMap(({ stage, metrics }) => (stage === event.stage ? [metrics] : []));
+    expect(event.behaviour).toEqual(stageBehaviour(own));
+    expect('tokens/saved' in event.behaviour).toBe(grpo.some((stage) => stage.name === event.stage));
+  }
   expect(records).toHaveLength(grpo.reduce((sum, s) => sum + s.steps * s.promptsPerStep * s.groupSize, 0));
   expect(memory().numTensors).toBe(before);
   // The whole run is a function of its recipe.

@@ -8,15 +8,20 @@ import { taskNamed } from '../data/tasks/index.ts';
 import { parameterCount } from '../model/config.ts';
 import { Decoder } from '../model/decoder.ts';
 import { readFloatTensors } from '../model/safetensors.ts';
-import { type RowView, textOrder } from '../rollout/row.ts';
-import { type RolloutTree, treeOf } from '../rollout/tree.ts';
+import type { CustomRewardRunner } from '../reward/custom.ts';
+import { growingTree } from '../rollout/growing.ts';
 import { memory } from '../tensor/tfjs.ts';
+import { tagIds } from '../tokenizer/tags.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { evaluate } from './evaluate.ts';
-import type { SavedFile, SavedRun, TrainEvent } from './events.ts';
+import type { Metrics, SavedFile, SavedRun, TrainEvent } from './events.ts';
 import { grpo } from './grpo.ts';
+import { Rails, type RailsState, type Verdict } from './guards-rails.ts';
 import { AdamW } from './optimizer.ts';
+import { curriculumWarnings } from './promotion.ts';
 import type { GrpoStage, Recipe, SftStage, Stage } from './recipe.ts';
+import { frozenReference } from './reference.ts';
+import { CHECKED_ROWS, checkCustomReward } from './reward-check.ts';
 import { modelFolder, saveRun } from './save.ts';
 import {
   evaluationRollout,
@@ -26,6 +31,7 @@ import {
   type ModelSources,
 } from './setup.ts';
 import { sft } from './sft.ts';
+import { stageBehaviour } from './stage-behaviour.ts';
 import {
   type DroppedData,
   exampleSource,
@@ -43,6 +49,8 @@ export interface RunContext {
   dropped: DroppedData;
   droppedModel: LoadedModel | null;
   loadShipped: ModelSources['loadShipped'];
+  /** Runs the code of custom rewards, in a sandbox; a recipe that has one is refused without it. */
+  customReward?: CustomRewardRunner;
 }
 
 /** Salt of the streams of evaluations. */
@@ -85,15 +93,17 @@ async function* run(
   current.tokenizer = tokenizer;
 
   let optimizer: AdamW | null = null;
+  let reference: Decoder | null = null;
   const clock = new Clock(resume?.elapsedSeconds ?? 0);
   let tokens = resume?.tokens ?? 0;
-  const place = (stage: number, step: number) => ({
+  const place = (stage: number, step: number, rails?: RailsState) => ({
     recipe,
     scale: context.scale,
     stage,
     step,
     elapsedSeconds: clock.seconds,
     tokens,
+    rails,
   });
   try {
     yield {
@@ -103,20 +113,34 @@ async function* run(
       parameters: parameterCount(loaded.config),
       vocabulary: loaded.config.vocabSize,
     };
+    if (!resume)
+      for (const { stage, message } of curriculumWarnings(recipe))
+        yield { type: 'notice', level: 'warning', stage, step: 0, message };
     const questions = heldOutQuestions(heldOutProblems(recipe, true));
+    for (const [index, stage] of recipe.stages.entries())
+      if (stage.kind === 'grpo') {
+        const problem = problemSource(recipe, index, stage, questions);
+        const problems = Array.from({ length: CHECKED_ROWS }, (_, i) => problem(1, i));
+        const task = taskNamed(stage.data.task);
+        const message = await checkCustomReward(stage, problems, { tokenizer, task }, context.customReward);
+        if (message) yield { type: 'notice', level: 'info', stage: stage.name, step: 0, message };
+      }
 
     for (let index = resume?.stage ?? 0; index < recipe.stages.length; index++) {
       const stage = recipe.stages[index];
       const resumed = resume?.stage === index ? resume : null;
       const firstStep = resumed?.step ?? 0;
-      optimizer = new AdamW(model, stage);
+      optimizer = new AdamW(model, stage, tagIds(tokenizer.special));
       if (resumed && saved && firstStep > 0) optimizer.restore(saved, resumed.optimizerSteps);
+      if (stage.kind === 'grpo' && stage.klBeta > 0)
+        reference = await frozenReference(model, firstStep > 0 ? saved : null);
       yield { type: 'stage-started', index };
 
       let lastSave = performance.now();
       const evaluation = (step: number) =>
         evaluateAll({ recipe, model, tokenizer, stage, stageIndex: index, step });
-      const events =
+      // The parameters hide the stage's own: after a rollback it starts at another step, more slowly.
+      const trainer = (stage: Stage, firstStep: number, optimizer: AdamW) =>
         stage.kind === 'sft'
           ? sftEvents(
               stage,
@@ -134,51 +158,97 @@ async function* run(
               grpo({
                 model,
                 optimizer,
+                reference,
                 stage,
                 seed: recipe.seed,
                 stageIndex: index,
                 firstStep,
                 tokenizer,
                 task: taskNamed(stage.data.task),
-                settings: generateSettings(stage.rollout, taskNamed(stage.data.task), tokenizer),
+                settings: generateSettings(
+                  stage.rollout,
+                  taskNamed(stage.data.task),
+                  tokenizer,
+                  recipe.structure,
+                ),
+                layout: recipe.structure,
                 problem: problemSource(recipe, index, stage, questions),
+                customReward: context.customReward,
               }),
             );
-      for await (const event of clock.timed(events)) {
-        if (event.type !== 'step') {
-          yield event;
-          continue;
+      const rails = new Rails(stage, resumed?.rails);
+      // Wherever it starts (step 0 always counts), so that there is something to go back to.
+      if (rails.wantsCopy(0))
+        rails.keep(await saveRun(model, optimizer, place(index, firstStep, rails.state), reference));
+      const logged = new Map<number, Metrics>();
+      let done = firstStep;
+      let next: Verdict['next'];
+      do {
+        next = 'go-on';
+        for await (const event of clock.timed(trainer(rails.stage, done, optimizer))) {
+          if (event.type !== 'step') {
+            yield event;
+            continue;
+          }
+          tokens += event.metrics.num_tokens ?? 0;
+          const { step } = event;
+          const verdict = rails.see(step, event.metrics);
+          next = verdict.next;
+          if (allFinite(event.metrics))
+            yield {
+              ...event,
+              stageIndex: index,
+              timeSeconds: clock.seconds,
+              metrics: {
+                ...event.metrics,
+                num_tokens: tokens,
+                ...(rails.solveRate !== null && { 'curriculum/solve_rate': rails.solveRate }),
+              },
+            };
+          for (const notice of verdict.notices) yield { type: 'notice', stage: stage.name, step, ...notice };
+          if (verdict.next === 'stop') {
+            if (rails.lastGood) yield { type: 'autosave', saved: rails.lastGood };
+            throw new UserError(verdict.reason);
+          }
+          if (next === 'roll-back') break;
+          done = step;
+          logged.set(step, event.metrics);
+          const every = stage.kind === 'grpo' ? stage.evaluateEvery : 0;
+          if (every > 0 && step % every === 0 && step < stage.steps) yield* clock.timed(evaluation(step));
+          if (rails.wantsCopy(step) && step < stage.steps)
+            rails.keep(await saveRun(model, optimizer, place(index, step, rails.state), reference));
+          if (next === 'promote') break;
+          if (performance.now() - lastSave > recipe.autosave.minutes * 60_000 && step < stage.steps) {
+            yield {
+              type: 'autosave',
+              saved: await saveRun(model, optimizer, place(index, step, rails.state), reference),
+            };
+            lastSave = performance.now();
+          }
         }
-        tokens += event.metrics.num_tokens ?? 0;
-        const { step } = event;
-        checkFinite(event.metrics, stage, step);
-        yield {
-          ...event,
-          stageIndex: index,
-          timeSeconds: clock.seconds,
-          metrics: { ...event.metrics, num_tokens: tokens },
-        };
-        const every = stage.kind === 'grpo' ? stage.evaluateEvery : 0;
-        if (every > 0 && step % every === 0 && step < stage.steps) yield* clock.timed(evaluation(step));
-        if (performance.now() - lastSave > recipe.autosave.minutes * 60_000 && step < stage.steps) {
-          yield {
-            type: 'autosave',
-            saved: await saveRun(model, optimizer, place(index, step)),
-          };
-          lastSave = performance.now();
+        if (next === 'roll-back') {
+          done = rails.goBack(model, optimizer);
+          for (const step of logged.keys()) if (step > done) logged.delete(step);
+          yield { type: 'rollback', stage: stage.name, stageIndex: index, step: done };
         }
-      }
-      yield* clock.timed(evaluation(stage.steps));
-      yield { type: 'checkpoint', stage: stage.name, files: await modelFolder(model, tokenizer) };
+      } while (next === 'roll-back');
+      const short = rails.fallShort();
+      if (short) yield { type: 'notice', level: 'warning', stage: stage.name, step: done, message: short };
+      yield* clock.timed(evaluation(done));
+      const behaviour = stageBehaviour([...logged.values()]);
+      yield { type: 'checkpoint', stage: stage.name, files: await modelFolder(model, tokenizer), behaviour };
       yield {
         type: 'autosave',
         saved: await saveRun(model, null, place(index + 1, 0)),
       };
       optimizer.dispose();
       optimizer = null;
+      reference?.dispose();
+      reference = null;
     }
   } finally {
     optimizer?.dispose();
+    reference?.dispose();
     model.dispose();
     current.model = null;
     const left = memory().numTensors - tensorsBefore;
@@ -257,14 +327,6 @@ async function* grpoEvents(
   }
 }
 
-function growingTree(row: RowView, tokenizer: Tokenizer): RolloutTree {
-  const order = textOrder(row.branches);
-  const tokens = Array.from(order, (slot) => row.tokens[slot]);
-  const branches = Array.from(order, (slot) => row.branches[slot]);
-  const decode = (ids: number[]) => tokenizer.decode(ids);
-  return treeOf(tokens, row.prompt.length, tokenizer.special, decode, !row.done, branches);
-}
-
 interface EvaluateAllContext {
   recipe: Recipe;
   model: Decoder;
@@ -277,48 +339,39 @@ interface EvaluateAllContext {
 async function* evaluateAll(context: EvaluateAllContext): AsyncGenerator<TrainEvent> {
   const { recipe, model, tokenizer, stage, stageIndex, step } = context;
   const rollout = evaluationRollout(recipe, stage, stageIndex);
-  const heldOut = heldOutProblems(recipe, rollout.mode === 'parallel');
+  const [plain, parallel] = [false, true].map((asked) => heldOutProblems(recipe, asked));
   for (const [i, set] of recipe.evaluation.sets.entries()) {
     const task = taskNamed(set.task);
-    const evaluation = evaluate({
+    const settings = (mode: typeof rollout.mode) =>
+      generateSettings(
+        { ...rollout, mode, paths: set.paths ?? rollout.paths },
+        task,
+        tokenizer,
+        recipe.structure,
+      );
+    const evaluations = evaluate({
       model,
       tokenizer,
       task,
-      settings: generateSettings(rollout, task, tokenizer),
-      problems: heldOut[i],
-      samples: set.samples,
+      set,
+      stageMode: rollout.mode,
+      problems: { sequential: plain[i], parallel: parallel[i] },
+      settings: { sequential: settings('sequential'), parallel: settings('parallel') },
       key: foldKey(recipe.seed, EVALUATION, i),
     });
-    for (;;) {
-      const next = await evaluation.next();
-      if (next.done) {
-        const metrics = next.value;
+    for await (const done of evaluations)
+      if (done === null) yield { type: 'tick' };
+      else
         yield {
           type: 'evaluation',
           stage: stage.name,
           stageIndex,
           step,
-          set: set.name,
           difficulty: set.difficulty,
-          metrics,
+          ...done,
         };
-        break;
-      }
-      yield { type: 'tick' };
-    }
   }
 }
 
-/** A loss or gradient that is not a number ends the run at its last good save. */
-function checkFinite(
-  metrics: Readonly<Record<string, number | undefined>>,
-  stage: Stage,
-  step: number,
-): void {
-  for (const name of ['loss', 'grad_norm'])
-    if (metrics[name] !== undefined && !Number.isFinite(metrics[name]))
-      throw new UserError(
-        `${name} became ${metrics[name]} in stage "${stage.name}", step ${step}. The run stopped; its last save is from ` +
-          `before. Try a lower learning rate (now ${stage.learningRate}) or a longer warm-up, and go on from the save.`,
-      );
-}
+const allFinite = ({ loss, grad_norm: norm }: Metrics): boolean =>
+  [loss, norm].every((value) => value === undefined || Number.isFinite(value));

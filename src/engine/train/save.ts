@@ -5,6 +5,7 @@ import { writeSafetensors } from '../model/safetensors.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import type { SavedFile, SavedRun } from './events.ts';
 import type { AdamW } from './optimizer.ts';
+import { referenceArrays } from './reference.ts';
 
 /** config.json, model.safetensors, tokenizer.json and what else transformers looks for. */
 export async function modelFolder(model: Decoder, tokenizer: Tokenizer): Promise<SavedFile[]> {
@@ -12,13 +13,21 @@ export async function modelFolder(model: Decoder, tokenizer: Tokenizer): Promise
   return [...files].map(([path, bytes]) => ({ path, bytes: bytes.slice().buffer as ArrayBuffer }));
 }
 
-/** @param optimizer null between two stages: each starts with fresh moments */
+/**
+ * @param optimizer null between two stages: each starts with fresh moments
+ * @param reference the frozen policy of a stage with a KL term, which goes into the save
+ */
 export async function saveRun(
   model: Decoder,
   optimizer: AdamW | null,
   place: Omit<SavedRun, 'state' | 'optimizerSteps'>,
+  reference: Decoder | null = null,
 ): Promise<SavedRun> {
-  const arrays = new Map([...(await model.snapshot()), ...((await optimizer?.snapshot()) ?? [])]);
+  const arrays = new Map([
+    ...(await model.snapshot()),
+    ...((await optimizer?.snapshot()) ?? []),
+    ...(reference ? await referenceArrays(reference) : []),
+  ]);
   return {
     ...place,
     optimizerSteps: optimizer?.steps ?? 0,

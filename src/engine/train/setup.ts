@@ -80,6 +80,7 @@ export function generateSettings(
   rollout: RolloutSettings,
   task: Task,
   tokenizer: Tokenizer,
+  { positions, pathStride }: Pick<Recipe['structure'], 'positions' | 'pathStride'>,
 ): GenerateSettings {
   const noise = rollout.stepNoise > 0 ? task.stepNoise(rollout.stepNoise) : null;
   const id = (token: string) => {
@@ -89,6 +90,7 @@ export function generateSettings(
   };
   return {
     paths: rollout.paths,
+    pathStride: positions === 'disjoint' ? pathStride : 0,
     maxBlocks: rollout.maxBlocks,
     pathTokens: rollout.pathTokens,
     summaryTokens: rollout.summaryTokens,

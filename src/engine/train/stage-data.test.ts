@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import tinyRecipe from '../../../models/tiny-recipe.json' with { type: 'json' };
 import { signedChain } from '../data/tasks/signed-chain.ts';
 import { byteTokenizerDocuments } from '../tokenizer/byte-tokenizer.ts';
 import { loadTokenizer } from '../tokenizer/hf-tokenizer.ts';
 import { taskTokenizerDocuments } from '../tokenizer/task-tokenizer.ts';
 import { type GrpoStage, parseRecipe, type SftStage } from './recipe.ts';
-import { exampleSource, heldOutProblems, heldOutQuestions, problemSource } from './stage-data.ts';
+import { exampleSource, heldOutProblems, heldOutQuestions, problemSource, questionOf } from './stage-data.ts';
 
 const recipe = parseRecipe(tinyRecipe);
 const sft = recipe.stages.find((stage) => stage.kind === 'sft') as SftStage;
@@ -139,4 +139,72 @@ test('a dropped file without rows is as good as none', () => {
   const stage = { ...sft, data: { source: 'dropped' as const, name: 'empty.jsonl' } };
   const dropped = new Map([['empty.jsonl', []]]);
   expect(() => exampleSource(recipe, 0, stage, tokenizers[1], dropped, new Set())).toThrow(/empty\.jsonl/);
+});
+
+describe('held-out questions never get into training', () => {
+  const [set] = recipe.evaluation.sets;
+  const withSet = (over: Partial<typeof set>) => ({
+    ...recipe,
+    evaluation: { ...recipe.evaluation, sets: [{ ...set, ...over }] },
+  });
+
+  test('a dropped file that holds one stops the run, and says which row', () => {
+    const heldOut = heldOutQuestions(heldOutProblems(recipe, true));
+    const [problem] = heldOutProblems(recipe, false)[0];
+    const rows = [1, 2, 3].map((i) => ({ prompt: `question ${i}`, completion: '1' }));
+    const stage = { ...sft, data: { source: 'dropped' as const, name: 'x.jsonl' } };
+    const source = (prompts: string[]) => {
+      const dropped = new Map([
+        ['x.jsonl', [...rows, ...prompts.map((prompt) => ({ prompt, completion: '' }))]],
+      ]);
+      return exampleSource(recipe, 0, stage, tokenizers[1], dropped, heldOut);
+    };
+    expect(() => source([])).not.toThrow();
+    for (const written of [problem.prompt, problem.prompt.replaceAll('+', ' ＋ ').slice(0, -1)])
+      expect(() => source([written, 'question 9', written])).toThrow(
+        /Stage "base-a".*2 of the 6 rows of "x\.jsonl".*first row 4 .*Remove these rows/s,
+      );
+  });
+
+  test('a stage with nothing else to draw stops, and says what to change', () => {
+    // One term below ten: ten questions, all held out.
+    const all = Array.from({ length: 10 }, (_, n) => ({ prompt: `+${n}?`, answer: '', difficulty: '' }));
+    const narrow = { ...grpo, data: { ...grpo.data, terms: [1], bigShare: 0 } };
+    const source = (count: number) =>
+      problemSource(recipe, 6, narrow, heldOutQuestions([all.slice(0, count)]));
+    expect(source(9)(1, 0).prompt).toBe('+9!');
+    expect(() => source(10)(1, 0)).toThrow(/Stage "rl-easy" finds nothing.*"problems".*"terms"/s);
+  });
+
+  test('a set that asks for more questions than there are says so', () => {
+    const few = { terms: [1], bigShare: 0 };
+    expect(heldOutProblems(withSet({ ...few, problems: 10 }), true)[0]).toHaveLength(10);
+    expect(() => heldOutProblems(withSet({ ...few, problems: 11 }), true)).toThrow(
+      /"easy" asks for 11 different problems, but after 10 of them.*Lower/s,
+    );
+  });
+
+  test('by number of terms: as many problems of each, labelled', () => {
+    const [problems] = heldOutProblems(withSet({ terms: [2, 4], problems: 6, byTerms: true }), true);
+    const lengths = problems.map(({ prompt }) => prompt.match(/[+-]/g)!.length);
+    expect(lengths).toEqual([2, 4, 2, 4, 2, 4]);
+    expect(problems.map(({ difficulty }) => difficulty)).toEqual(lengths.map((n) => `easy, ${n} terms`));
+  });
+
+  test.each([
+    ['+8-23!', '+8-23?'],
+    ['What is 5 + 3?', 'what is\n5+3'],
+    ['5 \u2212 3', '5-3 ?'],
+    ['ＡＢＣ １', 'abc 1.'],
+  ])('%j asks what %j asks', (a, b) => {
+    expect(questionOf(a)).toBe(questionOf(b));
+  });
+
+  test.each([
+    ['+8-23?', '+8+23?'],
+    ['12 3', '123'],
+    ['1.5', '15'],
+  ])('%j does not ask what %j asks', (a, b) => {
+    expect(questionOf(a)).not.toBe(questionOf(b));
+  });
 });

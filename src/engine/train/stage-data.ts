@@ -12,22 +12,32 @@ const DOCUMENT = 0xd0c;
 const PROBLEM = 0x9b0b;
 const HELD_OUT = 0xe7a1;
 const SHUFFLE = 0x5bf1;
-/** Redraws before a held-out problem is let through: small problem sets may consist of little else. */
-const REDRAWS = 50;
+/** Redraws after which a set of questions counts as used up: with 99 of 100 taken, one draw in 23,000 fails. */
+const REDRAWS = 1000;
 
 /** Rows that the user dropped, by name. */
 export type DroppedData = ReadonlyMap<string, readonly Document[]>;
 
-/** The held-out problems of every evaluation set, in the recipe's order, with the plain or the parallel prompt. */
+/**
+ * The held-out problems of every evaluation set, in the recipe's order, with the plain or the parallel prompt. Within a
+ * set no question comes twice: twins would make its interval narrower than it is.
+ */
 export function heldOutProblems(recipe: Recipe, parallel: boolean): Problem[][] {
   return recipe.evaluation.sets.map((set, index) => {
     const seen = new Set<string>();
     return Array.from({ length: set.problems }, (_, i) => {
       const rng = new Rng(recipe.seed, HELD_OUT, index, i);
-      let problem = drawProblem(rng, set, parallel);
-      for (let tries = 0; seen.has(problem.prompt) && tries < REDRAWS; tries++)
-        problem = drawProblem(rng, set, parallel);
-      seen.add(problem.prompt);
+      const terms = set.terms[i % set.terms.length];
+      const knobs = set.byTerms
+        ? { ...set, terms: [terms], difficulty: `${set.difficulty}, ${terms} terms` }
+        : set;
+      const problem = drawApart(() => drawProblem(rng, knobs, parallel), seen);
+      if (!problem)
+        throw new UserError(
+          `The held-out set "${set.name}" asks for ${set.problems} different problems, but after ${i} of them no new one ` +
+            `could be found in ${REDRAWS} tries. Lower its "problems" or widen its "terms".`,
+        );
+      seen.add(questionOf(problem.prompt));
       return problem;
     });
   });
@@ -37,19 +47,65 @@ function drawProblem(rng: Rng, knobs: TaskProblems, parallel: boolean): Problem 
   return taskNamed(knobs.task).problem(rng, knobs, parallel);
 }
 
-/** What a prompt asks, whichever way it asks for it: the last character only says plain or parallel. */
-const question = (prompt: string): string => prompt.slice(0, -1);
+/**
+ * What a prompt asks, however it is written: compatibility forms (NFKC), letter case, minus signs, white space and the
+ * marks at its end, of which those of the built-in tasks say plain or parallel, make no difference.
+ */
+export function questionOf(prompt: string): string {
+  return prompt
+    .normalize('NFKC')
+    .replace(/[\u2212\u2010-\u2015]/g, '-')
+    .toLowerCase()
+    .replace(/[\s?!.:]+$/, '')
+    .replace(/\s+/g, ' ')
+    .replace(/ ?([^\p{L}\p{N}]) ?/gu, '$1')
+    .trim();
+}
 
 /** Questions that training must not see. */
 export function heldOutQuestions(sets: readonly (readonly Problem[])[]): Set<string> {
-  return new Set(sets.flatMap((set) => set.map((problem) => question(problem.prompt))));
+  return new Set(sets.flatMap((set) => set.map((problem) => questionOf(problem.prompt))));
 }
 
-/** Draws until the question is not held out. */
-function drawApart<T extends { prompt: string }>(draw: () => T, heldOut: ReadonlySet<string>): T {
-  let one = draw();
-  for (let tries = 0; heldOut.has(question(one.prompt)) && tries < REDRAWS; tries++) one = draw();
+/** Draws until the question is none of these; null if that does not come about. */
+function drawApart<T extends { prompt: string }>(draw: () => T, from: ReadonlySet<string>): T | null {
+  for (let tries = 0; tries <= REDRAWS; tries++) {
+    const one = draw();
+    if (!from.has(questionOf(one.prompt))) return one;
+  }
+  return null;
+}
+
+/** Refuses to train on what a model is tested on. */
+function drawForTraining<T extends { prompt: string }>(
+  draw: () => T,
+  heldOut: ReadonlySet<string>,
+  stage: string,
+): T {
+  const one = drawApart(draw, heldOut);
+  if (!one)
+    throw new UserError(
+      `Stage "${stage}" finds nothing to train on that is not in a held-out set: ${REDRAWS} draws in a row were. Lower ` +
+        '"problems" of the evaluation sets or widen the stage’s "terms".',
+    );
   return one;
+}
+
+/** Rows of a dropped file must not ask what a held-out set asks. */
+function checkApart(
+  rows: readonly Document[],
+  heldOut: ReadonlySet<string>,
+  stage: string,
+  file: string,
+): void {
+  const shared = rows.flatMap(({ prompt }, i) => (heldOut.has(questionOf(prompt)) ? [i] : []));
+  if (shared.length === 0) return;
+  const [first] = shared;
+  throw new UserError(
+    `Stage "${stage}" would train on held-out questions: ${shared.length} of the ${rows.length} rows of "${file}" ask what ` +
+      `an evaluation set asks, first row ${first + 1} (${JSON.stringify(rows[first].prompt.slice(0, 80))}). Remove these ` +
+      'rows from the file, or change the recipe’s seed or its evaluation sets.',
+  );
 }
 
 /** Problem source of a GRPO stage: `(step, index) → problem`. */
@@ -59,10 +115,10 @@ export function problemSource(
   stage: GrpoStage,
   heldOut: ReadonlySet<string>,
 ): (step: number, index: number) => Problem {
-  const parallel = stage.rollout.mode === 'parallel';
+  const parallel = stage.rollout.mode === 'parallel' && stage.rollout.parallelPrompt;
   return (step, index) => {
     const rng = new Rng(recipe.seed, stageIndex, step, PROBLEM, index);
-    return drawApart(() => drawProblem(rng, stage.data, parallel), heldOut);
+    return drawForTraining(() => drawProblem(rng, stage.data, parallel), heldOut, stage.name);
   };
 }
 
@@ -81,6 +137,7 @@ export function exampleSource(
       const example = exampleOf(document(step, index), tokenizer, {
         loss: stage.loss,
         maxTokens: stage.maxTokens,
+        ...recipe.structure,
       });
       return example;
     });
@@ -100,7 +157,8 @@ function documentSource(
     return (step, index) => {
       const rng = new Rng(recipe.seed, stageIndex, step, DOCUMENT, index);
       const part = data.mix[Number(rng.weighted(weights))];
-      return drawApart(() => task.document(rng, part.kind, { ...part, difficulty: part.kind }), heldOut);
+      const draw = () => task.document(rng, part.kind, { ...part, difficulty: part.kind });
+      return drawForTraining(draw, heldOut, stage.name);
     };
   }
   const rows = dropped.get(data.name);
@@ -108,6 +166,7 @@ function documentSource(
     throw new UserError(
       `Stage "${stage.name}" trains on the dropped file "${data.name}", which is not loaded. Drop it on the page first.`,
     );
+  checkApart(rows, heldOut, stage.name, data.name);
   // Each epoch is a permutation of its own, so that every row is seen once before any is seen twice.
   let epoch = -1;
   let order: number[] = [];

@@ -21,6 +21,12 @@ export class MetricLog {
     this.length++;
   }
 
+  /** Takes the last row back: the run returned to a step before it. */
+  dropLast(): void {
+    this.length--;
+    for (const column of this.columns.values()) column[this.length] = Number.NaN;
+  }
+
   private grow(): void {
     this.capacity *= 2;
     for (const [name, column] of this.columns) {

@@ -47,6 +47,31 @@ test('steps fill the log; a metric that only some steps have leaves gaps', () =>
   ]);
 });
 
+test('a rollback takes back what its stage logged after that step, and nothing else', () => {
+  const evaluation = (stage: string): EngineEvent => ({
+    type: 'evaluation',
+    stage,
+    stageIndex: 0,
+    step: 0,
+    set: 'easy',
+    difficulty: 'easy',
+    metrics: {},
+    report: {} as never,
+  });
+  const before = [started, { type: 'stage-started', index: 0 } as const, step(0, 3, 1), evaluation('a')];
+  const wrong = [step(2, 1, 1), step(2, 2, 1), evaluation('c'), step(2, 3, 1)];
+  const back: EngineEvent = { type: 'rollback', stage: 'c', stageIndex: 2, step: 1 };
+  const state = after([...before, { type: 'stage-started', index: 2 }, ...wrong, back, step(2, 2, 5)]);
+  expect(Array.from(state.log.column('step'))).toEqual([3, 1, 2]);
+  expect(Array.from(state.log.column('step_time'))).toEqual([1, 1, 5]);
+  expect(state.evaluations.map(({ stage }) => stage)).toEqual(['a']);
+  expect(after([...before, ...wrong, back]).stages[2].done).toBe(1);
+  // To its start: the row of the stage before has a higher step number and stays.
+  const start = after([...before, ...wrong, { ...back, step: 0 } as EngineEvent]);
+  expect(Array.from(start.log.column('stage'))).toEqual([0]);
+  expect(start.log.length).toBe(1);
+});
+
 test('remaining time comes from the last steps, and from stages of the same kind', () => {
   const state = after([started, { type: 'stage-started', index: 0 }, step(0, 1, 2), step(0, 2, 4)]);
   expect(stageEta(state.stages[0], state.stages)).toBe(6);

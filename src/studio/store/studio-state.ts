@@ -167,6 +167,16 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
       const point = { row: state.log.length, stage, set, metrics };
       return { ...state, evaluations: [...state.evaluations, point], version: state.version + 1 };
     }
+    case 'rollback': {
+      const own = (row: number) => state.log.column('stage')[row] === event.stageIndex;
+      while (state.log.length > 0 && own(state.log.length - 1) && state.log.last('step') > event.step)
+        state.log.dropLast();
+      const stages = state.stages.map((stage, i) =>
+        i === event.stageIndex ? { ...stage, done: event.step } : stage,
+      );
+      const evaluations = state.evaluations.filter(({ row }) => row <= state.log.length);
+      return { ...state, stages, evaluations, version: state.version + 1 };
+    }
     case 'dataset': {
       const others = state.datasets.filter((report) => report.name !== event.report.name);
       return { ...state, datasets: [event.report, ...others] };

@@ -26,10 +26,18 @@ export interface Task {
   readonly answerMarker: string;
   /** The answer in a finished response (no end-of-text token in it), or null. */
   extractAnswer(response: string): string | null;
+  /** Whether an answer solves a problem, for tasks whose problems have several right answers; else only the gold does. */
+  solves?(problem: Pick<Problem, 'prompt'>, answer: string): boolean;
   /** The answer that a path or a stretch of trunk arrives at, or null: for agreement and exploration metrics. */
   intermediateAnswer(text: string): string | null;
   /** What the rollout's step noise looks like for this task at the given probability; null if it has none. */
   stepNoise(probability: number): StepNoise | null;
+}
+
+/** Whether an answer (null: none) is right. */
+export function isRight(task: Pick<Task, 'solves'>, problem: Problem, answer: string | null): boolean {
+  if (answer === null) return false;
+  return task.solves ? task.solves(problem, answer) : answer === problem.answer;
 }
 
 /** Difficulty knobs of a problem. `n` (number of terms) is drawn uniformly from `terms`. */

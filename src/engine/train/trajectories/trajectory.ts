@@ -57,7 +57,7 @@ const urls = import.meta.glob<string>('../../../../models/base/*.{json,safetenso
   eager: true,
 });
 
-async function loadShipped(name: string): Promise<LoadedModel> {
+export async function loadShipped(name: string): Promise<LoadedModel> {
   const files = new Map<string, ArrayBuffer>();
   for (const [path, url] of Object.entries(urls)) files.set(path.split('/').pop()!, await fixtureBytes(url));
   expect(name).toBe('base');

@@ -17,7 +17,13 @@ export function adamwCases(): OpCase<{ decay: readonly boolean[] }>[] {
   return [
     { name: 'first step, clipped', norm: 3.7, step: 1 },
     { name: 'later step, not clipped', norm: 0.3, step: 20 },
-  ].map(({ name, norm, step }) => {
+    {
+      name: 'a range at five times the rate',
+      norm: 0.3,
+      step: 3,
+      ranges: [[], [{ from: 2, to: 5, multiplier: 5 }]],
+    },
+  ].map(({ name, norm, step, ranges }) => {
     const rng = new Rng(15, step);
     const hyper = [3e-3, 0.9, 0.999, 1e-8, 0.1, 1, 1 - 0.9 ** step, 1 - 0.999 ** step];
     const tensors = SHAPES.flatMap((shape, i) => {
@@ -30,7 +36,7 @@ export function adamwCases(): OpCase<{ decay: readonly boolean[] }>[] {
     return {
       name,
       inputs: [f32([1], [norm]), f32([8], hyper), ...tensors],
-      attributes: { decay: SHAPES.map((_, i) => i % 2 === 1) },
+      attributes: { decay: SHAPES.map((_, i) => i % 2 === 1), ranges },
     };
   });
 }
@@ -42,13 +48,27 @@ export function arenaAdamwCases(): OpCase<{ decayEnds: readonly number[] }>[] {
     { name: 'later step, not clipped', scale: 1e-3, step: 20, sizes: [9216], decayEnds: [64] },
     { name: 'odd size', scale: 1, step: 3, sizes: [333], decayEnds: [333] },
     {
+      name: 'a range at five times the rate',
+      scale: 1,
+      step: 3,
+      sizes: [256, 512],
+      decayEnds: [256, 100],
+      ranges: [
+        [
+          { from: 65, to: 131, multiplier: 5 },
+          { from: 3, to: 4, multiplier: 2 },
+        ],
+        [{ from: 90, to: 120, multiplier: 0.5 }],
+      ],
+    },
+    {
       name: 'a gradient that is not finite',
       scale: Number.POSITIVE_INFINITY,
       step: 3,
       sizes: [128],
       decayEnds: [0],
     },
-  ].map(({ name, scale, step, sizes, decayEnds }) => {
+  ].map(({ name, scale, step, sizes, decayEnds, ranges }) => {
     const rng = new Rng(17, step, sizes[0]);
     const hyper = [3e-3, 0.9, 0.999, 1e-8, 0.1, 1, 1 - 0.9 ** step, 1 - 0.999 ** step];
     const arenas = sizes.flatMap((size) => {
@@ -60,6 +80,6 @@ export function arenaAdamwCases(): OpCase<{ decayEnds: readonly number[] }>[] {
       if (!Number.isFinite(scale)) gradient.values[77] = scale;
       return [normals(rng, [size]), gradient, normals(rng, [size], 0.1), square];
     });
-    return { name, inputs: [f32([8], hyper), f32([1], [0]), ...arenas], attributes: { decayEnds } };
+    return { name, inputs: [f32([8], hyper), f32([1], [0]), ...arenas], attributes: { decayEnds, ranges } };
   });
 }

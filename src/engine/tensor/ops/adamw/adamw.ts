@@ -4,7 +4,12 @@
  */
 import { defineOp } from '../../op.ts';
 import type { Tensor } from '../../tfjs.ts';
-import { adamwReference, arenaAdamwReference, globalNormReference } from './adamw.reference.ts';
+import {
+  adamwReference,
+  arenaAdamwReference,
+  globalNormReference,
+  type RateRange,
+} from './adamw.reference.ts';
 import { adamwWgsl, globalNormWgsl } from './adamw.wgsl.ts';
 import { arenaAdamwWgsl } from './arena-adamw.wgsl.ts';
 
@@ -16,25 +21,33 @@ export const globalNormOp = defineOp<object>({
   wgsl: globalNormWgsl,
 });
 
-/** [norm [1], hyper [8], then p, g, m, v of each tensor], {decay} → nothing: p, m and v change in place. */
-export const adamwOp = defineOp<{ decay: readonly boolean[] }>({
+/**
+ * [norm [1], hyper [8], then p, g, m, v of each tensor], {decay, ranges} → nothing: p, m and v change in place. A range
+ * of a tensor may learn at a rate of its own.
+ */
+export const adamwOp = defineOp<{ decay: readonly boolean[]; ranges?: readonly (readonly RateRange[])[] }>({
   name: 'adamw',
   outputs: () => [],
-  reference: (inputs, _, { decay }) => adamwReference(inputs, decay),
+  reference: (inputs, _, { decay, ranges }) => adamwReference(inputs, decay, ranges),
   wgsl: adamwWgsl,
 });
 
 /**
- * [hyper [8], norm [1], then p, g, m, v (each [size]) of each arena], {decayEnds} → nothing: all tensors of a model in
- * one step. `norm` gets the gradient norm before clipping, p, m and v change in place and g becomes zero. A norm that is
+ * [hyper [8], norm [1], then p, g, m, v (each [size]) of each arena], {decayEnds, ranges} → nothing: all tensors of a
+ * model in one step; a range of each arena may learn at a rate of its own. `norm` gets the gradient norm before clipping, p, m and v change in place and g becomes zero. A norm that is
  * not finite leaves p, m and v as they are.
  */
-export const arenaAdamwOp = defineOp<{ decayEnds: readonly number[] }>({
+export const arenaAdamwOp = defineOp<{
+  decayEnds: readonly number[];
+  ranges?: readonly (readonly RateRange[])[];
+}>({
   name: 'arena-adamw',
   outputs: () => [],
-  reference: (inputs, _, { decayEnds }) => arenaAdamwReference(inputs, decayEnds),
+  reference: (inputs, _, { decayEnds, ranges }) => arenaAdamwReference(inputs, decayEnds, ranges),
   wgsl: arenaAdamwWgsl,
 });
+
+export type { RateRange };
 
 export interface AdamwTensor {
   parameter: Tensor;
@@ -42,6 +55,7 @@ export interface AdamwTensor {
   mean: Tensor;
   square: Tensor;
   decay: boolean;
+  ranges?: readonly RateRange[];
 }
 
 /**
@@ -56,6 +70,7 @@ export function adamw(tensors: readonly AdamwTensor[], hyper: Tensor): Tensor {
   );
   adamwOp([norm, hyper, ...tensors.flatMap((t) => [t.parameter, t.gradient, t.mean, t.square])], {
     decay: tensors.map((t) => t.decay),
+    ranges: tensors.map((t) => t.ranges ?? []),
   });
   return norm;
 }

@@ -13,6 +13,9 @@ import {
   write,
 } from '../../wgsl.ts';
 
+import type { RateRange } from './adamw.reference.ts';
+import { rangeUniforms, rateWgsl } from './adamw.wgsl.ts';
+
 /** Numbers that a thread updates in the direct style: it pays for adding up all parts itself. */
 const RUN = 64;
 const DIRECT_SIZE = 16;
@@ -41,9 +44,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 `;
 
 // hyper: learning rate, β1, β2, ε, weight decay, largest norm, 1 − β1ⁿ, 1 − β2ⁿ
-const update = (type: string, one: string) => /* wgsl */ `
+const update = (type: string, mask: string) => /* wgsl */ `${rateWgsl}
 fn is_finite(x: f32) -> bool { return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u; }
-fn update(i: u32, clip: f32, finite: bool, keep: ${type}) {
+fn update(i: u32, clip: f32, finite: bool, rate: ${type}, decays: ${mask}) {
   let gradient = g[i] * clip;
   g[i] = ${type}();
   if (!finite) { return; }
@@ -51,11 +54,12 @@ fn update(i: u32, clip: f32, finite: bool, keep: ${type}) {
   let square = hyper[2] * v[i] + (1.0 - hyper[2]) * gradient * gradient;
   m[i] = mean;
   v[i] = square;
-  p[i] = p[i] * keep - hyper[0] * (mean / hyper[6]) / (sqrt(square / hyper[7]) + ${one}(hyper[3]));
+  let keep = select(${type}(1.0), ${type}(1.0) - rate * hyper[4], decays);
+  p[i] = p[i] * keep - rate * (mean / hyper[6]) / (sqrt(square / hyper[7]) + ${type}(hyper[3]));
 }
 `;
 
-const tiledUpdateBody = /* wgsl */ `${groupReduceWgsl(FLAT_SIZE)}${update('f32', 'f32')}
+const tiledUpdateBody = /* wgsl */ `${groupReduceWgsl(FLAT_SIZE)}${update('f32', 'bool')}
 @compute @workgroup_size(${FLAT_SIZE})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {
@@ -65,12 +69,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let i = flat_thread(group, groups, t);
   if (i == 0u) { norm[0] = total; }
   if (i >= u.size) { return; }
-  let keep = select(1.0, 1.0 - hyper[0] * hyper[4], i < u.decay_end);
-  update(i, min(1.0, hyper[5] / (total + 1e-6)), is_finite(total), keep);
+  update(i, min(1.0, hyper[5] / (total + 1e-6)), is_finite(total), rate_of(i), i < u.decay_end);
 }
 `;
 
-const directUpdateBody = /* wgsl */ `${update('vec4<f32>', 'vec4<f32>')}
+const directUpdateBody = /* wgsl */ `${update('vec4<f32>', 'vec4<bool>')}
 @compute @workgroup_size(${DIRECT_SIZE})
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let first = id.x * ${RUN / 4}u;
@@ -83,14 +86,18 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let finite = is_finite(total);
   let end = min(first + ${RUN / 4}u, u.size / 4u);
   for (var i = first; i < end; i++) {
-    let decays = vec4<u32>(4u * i) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(u.decay_end);
-    update(i, clip, finite, select(vec4<f32>(1.0), vec4<f32>(1.0 - hyper[0] * hyper[4]), decays));
+    let n = vec4<u32>(4u * i) + vec4<u32>(0u, 1u, 2u, 3u);
+    let rate = vec4<f32>(rate_of(n.x), rate_of(n.y), rate_of(n.z), rate_of(n.w));
+    update(i, clip, finite, rate, n < vec4<u32>(u.decay_end));
   }
 }
 `;
 
-/** [hyper [8], norm [1], p0, g0, m0, v0, p1, …], {decayEnds} → nothing; arenas hold multiples of 4 numbers. */
-export const arenaAdamwWgsl: Wgsl<{ decayEnds: readonly number[] }> = (inputs, _, { decayEnds }) => {
+/** [hyper [8], norm [1], p0, g0, m0, v0, p1, …], {decayEnds, ranges} → nothing; arenas hold multiples of 4 numbers. */
+export const arenaAdamwWgsl: Wgsl<{
+  decayEnds: readonly number[];
+  ranges?: readonly (readonly RateRange[])[];
+}> = (inputs, _, { decayEnds, ranges }) => {
   const direct =
     kernelStyle() === 'direct' &&
     inputs.slice(2).every(({ shape: [size] }) => size % 4 === 0 && size < 65535 * RUN * DIRECT_SIZE);
@@ -126,7 +133,12 @@ export const arenaAdamwWgsl: Wgsl<{ decayEnds: readonly number[] }> = (inputs, _
           write('m', { input: 4 + 4 * i }, type),
           write('v', { input: 5 + 4 * i }, type),
         ],
-        uniforms: [u32('size', size), u32('parts', all), u32('decay_end', decayEnds[i])],
+        uniforms: [
+          u32('size', size),
+          u32('parts', all),
+          u32('decay_end', decayEnds[i]),
+          ...rangeUniforms(ranges?.[i]),
+        ],
         body: direct ? directUpdateBody : tiledUpdateBody,
         workgroups: direct ? ([Math.ceil(size / (RUN * DIRECT_SIZE)), 1, 1] as const) : elementGrid(size),
       })),

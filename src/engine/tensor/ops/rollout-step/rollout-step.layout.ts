@@ -32,8 +32,10 @@ export const SETTING = {
   pathEndId: 17,
   summaryId: 18,
   summaryEndId: 19,
+  /** Positions from the start of one path to that of the next. */
+  pathStride: 20,
 } as const;
-const SETTING_INTS = 20;
+const SETTING_INTS = 21;
 
 /** `queue` int32 [1 + Q, QUEUE_INTS]: first the totals, then one line a request. */
 export const TOTAL = {
@@ -100,6 +102,7 @@ export const NOISE_VALUE = 0x4e02;
 /** What rollouts need to know about tokens and budgets, in plain numbers. */
 export interface RolloutStepSettings {
   paths: number;
+  pathStride: number;
   maxBlocks: number;
   pathTokens: number;
   summaryTokens: number;
@@ -145,6 +148,7 @@ export function packSettings(s: RolloutStepSettings): Int32Array {
     pathEndId: s.pathEnd,
     summaryId: s.summary,
     summaryEndId: s.summaryEnd,
+    pathStride: s.pathStride,
   };
   assert(values.noiseBelow === 0 || replacements.length > 0, 'noise without replacements');
   const packed = new Int32Array(beforeSummaryStart + s.beforeSummary.length);

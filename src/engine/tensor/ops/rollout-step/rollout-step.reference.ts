@@ -206,13 +206,18 @@ class RowMachine {
     }
   }
 
+  /** Position before <Path> of path k of the block that opens at the end of the trunk. */
+  private beforePath(path: number): number {
+    return this.trunk + (path - 1) * this.settings[SETTING.pathStride];
+  }
+
   private fork(): void {
     const { settings, rows } = this;
     this.mode = MODE.paths;
     this.blocks++;
     this.open = 0;
     for (let k = 1; k <= settings[SETTING.paths]; k++) {
-      rows[this.lane(k, LANE.position)] = this.trunk;
+      rows[this.lane(k, LANE.position)] = this.beforePath(k);
       rows[this.lane(k, LANE.length)] = 0;
       this.open |= 1 << k;
       this.pushPath(k, settings[SETTING.pathId], k, 0, 0);
@@ -242,8 +247,13 @@ class RowMachine {
   private join(): void {
     const { settings, rows } = this;
     let end = this.trunk;
-    for (let k = 1; k <= settings[SETTING.paths]; k++) end = Math.max(end, rows[this.lane(k, LANE.position)]);
-    this.critical += end - this.trunk;
+    let longest = 0;
+    for (let k = 1; k <= settings[SETTING.paths]; k++) {
+      const last = rows[this.lane(k, LANE.position)];
+      end = Math.max(end, last);
+      longest = Math.max(longest, last - this.beforePath(k));
+    }
+    this.critical += longest;
     this.trunk = end;
     this.mode = MODE.summary;
     this.summary = 0;

@@ -133,10 +133,17 @@ fn advance_summary(token: i32, own: bool, logp: f32) {
   if (full) { close_summary(false, 0.0); }
 }
 
+fn before_path(path: i32) -> i32 { return trunk + (path - 1) * settings[SETTING_PATH_STRIDE]; }
+
 fn join_paths() {
   var end = trunk;
-  for (var k = 1; k <= settings[SETTING_PATHS]; k++) { end = max(end, rows[lane_at(k, LANE_POSITION)]); }
-  critical += end - trunk;
+  var longest = 0;
+  for (var k = 1; k <= settings[SETTING_PATHS]; k++) {
+    let last = rows[lane_at(k, LANE_POSITION)];
+    end = max(end, last);
+    longest = max(longest, last - before_path(k));
+  }
+  critical += longest;
   trunk = end;
   mode = MODE_SUMMARY;
   summary = 0;
@@ -171,7 +178,7 @@ fn fork_paths() {
   blocks++;
   open = 0;
   for (var k = 1; k <= settings[SETTING_PATHS]; k++) {
-    rows[lane_at(k, LANE_POSITION)] = trunk;
+    rows[lane_at(k, LANE_POSITION)] = before_path(k);
     rows[lane_at(k, LANE_LENGTH)] = 0;
     open |= 1i << u32(k);
     push_path(k, settings[SETTING_PATH_ID], k, false, 0.0);

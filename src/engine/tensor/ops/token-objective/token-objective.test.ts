@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openBackend } from '../../device.ts';
 import { expectOpMatches, runReference } from '../../testing.ts';
-import { tokenObjectiveCases } from './token-objective.cases.ts';
-import { tokenObjectiveOp } from './token-objective.ts';
+import { sequenceRatioOp } from './sequence-ratio.ts';
+import { sequenceRatioCases, tokenObjectiveCases } from './token-objective.cases.ts';
+import { OBJECTIVE_SUMS_SIZE, tokenObjectiveOp } from './token-objective.ts';
 
 const exact = { atol: 0, rtol: 0, why: 'the host kernel is the reference itself' };
 
@@ -11,9 +12,13 @@ describe.each(['cpu', 'wasm'] as const)('token-objective on %s', (backend) => {
     await openBackend(backend);
   });
   test.each(tokenObjectiveCases())('$name', (c) => expectOpMatches(tokenObjectiveOp, c, exact));
+  test.each(sequenceRatioCases())('sequence ratio, $name', (c) => expectOpMatches(sequenceRatioOp, c, exact));
 });
 
-test.each(tokenObjectiveCases())('the gradient is that of the loss, $name', (c) => {
+/** Cases in which the loss of a token is a function of its own log-prob, and CISPO's weight hardly moves. */
+const own = tokenObjectiveCases().filter(({ inputs }) => inputs.length === 5 && inputs[3].values[0] !== 2);
+
+test.each(own)('the gradient is that of the loss, $name', (c) => {
   const [logp] = c.inputs;
   const h = 1e-3;
   const { outputs } = runReference(tokenObjectiveOp, c);
@@ -22,8 +27,8 @@ test.each(tokenObjectiveCases())('the gradient is that of the loss, $name', (c) 
     values[n] += shift;
     const inputs = [
       { ...logp, values },
-      ...c.inputs.slice(1, 6),
-      { ...c.inputs[6], values: new Float32Array(8) },
+      ...c.inputs.slice(1, 4),
+      { ...c.inputs[4], values: new Float32Array(OBJECTIVE_SUMS_SIZE) },
     ];
     return runReference(tokenObjectiveOp, { ...c, inputs }).inputs[4][0];
   };
@@ -36,4 +41,11 @@ test.each(tokenObjectiveCases())('the gradient is that of the loss, $name', (c) 
     checked++;
   }
   expect(checked).toBeGreaterThan(0.9 * logp.values.length);
+});
+
+test('a row without a token that counts has ratio 1', () => {
+  const [, rows] = sequenceRatioCases();
+  const { outputs } = runReference(sequenceRatioOp, rows);
+  expect(Array.from(outputs[0].subarray(23, 46))).toEqual(Array(23).fill(0));
+  expect(new Set(outputs[0]).size).toBe(5);
 });

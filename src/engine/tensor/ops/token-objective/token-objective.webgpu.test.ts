@@ -1,6 +1,7 @@
 import { describe, test } from 'vitest';
 import { expectOpMatches, requireWebGpu } from '../../testing.ts';
-import { tokenObjectiveCases } from './token-objective.cases.ts';
+import { sequenceRatioOp } from './sequence-ratio.ts';
+import { sequenceRatioCases, tokenObjectiveCases } from './token-objective.cases.ts';
 import { tokenObjectiveOp } from './token-objective.ts';
 
 const tolerance = {
@@ -11,4 +12,7 @@ const tolerance = {
 
 describe.skipIf(!(await requireWebGpu()))('token-objective on WebGPU equals its reference', () => {
   test.each(tokenObjectiveCases())('$name', (c) => expectOpMatches(tokenObjectiveOp, c, tolerance));
+  test.each(sequenceRatioCases())('sequence ratio, $name', (c) =>
+    expectOpMatches(sequenceRatioOp, c, tolerance),
+  );
 });
