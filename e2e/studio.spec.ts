@@ -174,3 +174,31 @@ test('a dropped GSM8K file becomes a data set, bad lines are reported, and a scr
   await page.getByTestId('stop').click();
   await expect(page.getByTestId('state')).toContainText(/stopped/i, { timeout: 60_000 });
 });
+
+test('an experiment runs its arms one after the other and compares them in a table', async ({ page }) => {
+  await open(page);
+  const experiment = {
+    kind: 'experiment',
+    name: 'Two arms',
+    recipe: 'tiny-recipe.json',
+    arms: [{ name: 'unseen' }, { name: 'seen', set: { 'structure.variant': 'seen' } }],
+    seeds: [0, 1],
+    report: { sets: ['easy', 'hard'], metrics: ['eval/mean@k', 'parallel/ratio'] },
+  };
+  await openRecipe(page, JSON.stringify(experiment));
+  await page.getByRole('combobox', { name: 'Compute' }).click();
+  await page.getByRole('option', { name: 'Processor' }).click();
+  await page.getByTestId('start').click();
+  const panel = page.getByTestId('experiment');
+  await expect(panel).toContainText('0 of 4 runs done');
+  await expect(panel).toContainText('4 of 4 runs done', { timeout: 120_000 });
+  const rows = page.getByTestId('experiment-table').getByRole('row');
+  await expect(rows).toHaveCount(3);
+  await expect(rows.nth(2)).toContainText(/seen.*±/);
+  const download = page.waitForEvent('download');
+  await panel.getByRole('button', { name: 'Save report' }).click();
+  const report = JSON.parse(await readFile(await (await download).path(), 'utf8'));
+  expect(Object.keys(report.arms)).toEqual(['unseen', 'seen']);
+  expect(report.arms.seen.hard['eval/mean@k'].values).toHaveLength(2);
+  await page.screenshot({ path: 'test-results/experiment.png', fullPage: true });
+});

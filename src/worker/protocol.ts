@@ -14,6 +14,17 @@ import type {
 } from '../engine/train/events.ts';
 import type { Recipe, Stage } from '../engine/train/recipe.ts';
 
+export {
+  type ArmResult,
+  armRecipe,
+  type Experiment,
+  type ExperimentReport,
+  experimentReport,
+  isExperiment,
+  parseExperiment,
+  reportTable,
+  type SeedMean,
+} from '../engine/train/experiment.ts';
 export { METRICS, type MetricName } from '../engine/train/metrics.ts';
 export { helpFor, type Knob, parseRecipe } from '../engine/train/recipe.ts';
 export type {

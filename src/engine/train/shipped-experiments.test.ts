@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import offered from '../../../models/experiments.json' with { type: 'json' };
 import { armRecipe, parseExperiment } from './experiment.ts';
 
 const experiments = import.meta.glob<object>('../../../models/recipes/*.json', {
@@ -9,6 +10,14 @@ const recipes = import.meta.glob<object>('../../../models/*-recipe.json', { impo
 const documents = new Map(
   Object.entries(recipes).map(([path, recipe]) => [path.slice(path.lastIndexOf('/') + 1), recipe]),
 );
+
+test('the page offers every experiment', () => {
+  expect(offered.map(({ file }) => `../../../models/${file}`).sort()).toEqual(
+    Object.keys(experiments).sort(),
+  );
+  for (const { file, title } of offered)
+    expect((experiments[`../../../models/${file}`] as { name: string }).name).toBe(title);
+});
 
 test('there are experiments', () => {
   expect(Object.keys(experiments).length).toBeGreaterThanOrEqual(7);

@@ -17,6 +17,7 @@ import { useEffect } from 'react';
 import type { DeviceReport } from '../../worker/protocol.ts';
 import { Curves } from '../features/curves/curves.tsx';
 import { DataPanel, DropVeil } from '../features/data/data-panel.tsx';
+import { ExperimentPanel } from '../features/experiment/experiment-panel.tsx';
 import { CurrentGroup, LastRollouts } from '../features/rollouts/rollouts.tsx';
 import { RunBar } from '../features/run-bar/run-bar.tsx';
 import { StageList } from '../features/stages/stage-list.tsx';
@@ -174,6 +175,7 @@ function Page() {
         <Header />
         <RunBar />
         <Messages />
+        <ExperimentPanel />
         {started ? (
           <main className="columns">
             <div className="column-stages">

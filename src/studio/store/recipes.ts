@@ -13,6 +13,14 @@ export async function offeredRecipes(): Promise<OfferedRecipe[]> {
   return response.json();
 }
 
+/** The experiments that are served with the page. */
+export async function offeredExperiments(): Promise<OfferedRecipe[]> {
+  const response = await fetch('./models/experiments.json');
+  if (!response.ok)
+    throw new Error(`The list of experiments could not be loaded (status ${response.status}).`);
+  return response.json();
+}
+
 export async function loadRecipe(file: string): Promise<unknown> {
   const response = await fetch(`./models/${file}`);
   if (!response.ok) throw new Error(`The recipe ${file} could not be loaded (status ${response.status}).`);

@@ -1,8 +1,15 @@
 /** Start, pause, step, stop, export, and what to start. */
 import { Button, FileButton, Group, NumberInput, Select, Stack, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
-import type { RunState } from '../../../worker/protocol.ts';
-import { loadRecipe, type OfferedRecipe, offeredRecipes, readRecipeFile } from '../../store/recipes.ts';
+import { isExperiment, type RunState } from '../../../worker/protocol.ts';
+import { plannedRuns, runExperiment } from '../../store/experiment.ts';
+import {
+  loadRecipe,
+  type OfferedRecipe,
+  offeredExperiments,
+  offeredRecipes,
+  readRecipeFile,
+} from '../../store/recipes.ts';
 import { chooseCompute, commands, showError, useStudio } from '../../store/studio-store.ts';
 import './run-bar.css';
 import { archiveName, exportModel } from './export-model.ts';
@@ -39,6 +46,7 @@ export function RunBar() {
   const backend = useStudio((state) => state.compute);
   const hasModel = useStudio((state) => state.parameters > 0);
   const [offered, setOffered] = useState<OfferedRecipe[]>([]);
+  const [experiments, setExperiments] = useState<OfferedRecipe[]>([]);
   const [chosen, setChosen] = useState<string | null>(null);
   const [opened, setOpened] = useState<{ name: string; recipe: unknown } | null>(null);
   const [scale, setScale] = useState<number | string>(1);
@@ -52,14 +60,21 @@ export function RunBar() {
       },
       (error: Error) => showError(error.message),
     );
+    offeredExperiments().then(setExperiments, (error: Error) => showError(error.message));
   }, []);
 
   const busy = run === 'running' || run === 'paused' || run === 'loading';
-  const choice = offered.find(({ file }) => file === chosen);
+  const choice = [...offered, ...experiments].find(({ file }) => file === chosen);
   const start = async () => {
     try {
       const recipe = choice ? await loadRecipe(choice.file) : opened?.recipe;
-      commands.start(recipe, { scale: Number(scale) || 1, backend });
+      const options = { scale: Number(scale) || 1, backend };
+      if (!isExperiment(recipe)) commands.start(recipe, options);
+      else
+        await runExperiment(await plannedRuns(recipe, loadRecipe), {
+          start: (arm) => commands.start(arm, options),
+          onEvent: commands.onEvent,
+        });
     } catch (error) {
       showError((error as Error).message);
     }
@@ -90,8 +105,17 @@ export function RunBar() {
         <Select
           label="Recipe"
           data={[
-            ...offered.map(({ file, title }) => ({ value: file, label: title })),
-            ...(opened ? [{ value: OPENED, label: opened.name }] : []),
+            {
+              group: 'Recipes',
+              items: [
+                ...offered.map(({ file, title }) => ({ value: file, label: title })),
+                ...(opened ? [{ value: OPENED, label: opened.name }] : []),
+              ],
+            },
+            {
+              group: 'Experiments',
+              items: experiments.map(({ file, title }) => ({ value: file, label: title })),
+            },
           ]}
           value={chosen}
           onChange={setChosen}
