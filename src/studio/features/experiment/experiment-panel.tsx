@@ -62,7 +62,9 @@ function Comparison({ experiment, report }: { experiment: Experiment; report: Ex
         <Table.Tbody>
           {Object.entries(report.arms).map(([arm, own]) => (
             <Table.Tr key={arm}>
-              <Table.Th scope="row">{arm}</Table.Th>
+              <Table.Th scope="row" style={{ whiteSpace: 'nowrap' }}>
+                {arm}
+              </Table.Th>
               {columns.map(({ set, metric }) => (
                 <Table.Td key={`${set} ${metric}`} style={{ whiteSpace: 'nowrap' }}>
                   {show(own[set]?.[metric])}
