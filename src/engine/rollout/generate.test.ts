@@ -92,6 +92,10 @@ describe('rollouts', () => {
     await expect(rollOut(model, { ...SETTINGS, maxTokens: 1000 }, [1])).rejects.toThrow(
       /positions.*maxTokens/s,
     );
+    // Disjoint paths reach further than their slots.
+    await expect(rollOut(model, { ...SETTINGS, pathStride: 100 }, [1])).rejects.toThrow(
+      /positions.*structure\.pathStride/s,
+    );
     model.dispose();
   });
 });

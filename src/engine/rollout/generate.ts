@@ -12,6 +12,8 @@ import { capturedRollouts } from './captured-rollouts.ts';
 import {
   type Feed,
   finishedRollout,
+  longestPrompt,
+  positionsFor,
   type Rollout,
   Row,
   type RowSettings,
@@ -43,11 +45,11 @@ export function generate(
   settings: GenerateSettings,
   ids: SpecialIds,
 ): AsyncGenerator<readonly RowView[], Rollout[]> {
-  const slots = slotsPerRowFor(requests, settings, ids);
-  if (slots > model.config.maxPositions)
+  const positions = positionsFor(requests, settings, ids);
+  if (positions > model.config.maxPositions)
     throw new UserError(
-      `A prompt of ${slots - slotsPerRowFor([], settings, ids)} tokens and a response of up to ${settings.maxTokens} need ${slots} positions, but ` +
-        `the model has ${model.config.maxPositions}. Lower rollout.maxTokens or use a model with more positions.`,
+      `A prompt of ${longestPrompt(requests)} tokens and a response of up to ${settings.maxTokens} need ${positions} positions, but ` +
+        `the model has ${model.config.maxPositions}. Lower rollout.maxTokens${settings.pathStride ? ' or structure.pathStride' : ''} or use a model with more positions.`,
     );
   const captured = capturedRollouts(model);
   return captured

@@ -65,14 +65,26 @@ export const branchCode = (block: number, path: number): number => 16 * block + 
 /** Cache slots that a row may use beyond its prompt and `maxTokens`: what closing a block may append. */
 export const slackSlots = (paths: number, injected: number): number => 2 * paths + injected + 4;
 
+type Prompts = readonly { prompt: readonly number[] }[];
+
+export const longestPrompt = (requests: Prompts): number =>
+  requests.reduce((most, { prompt }) => Math.max(most, prompt.length), 0);
+
 /** Cache slots that a row needs for any of these requests. */
 export function slotsPerRowFor(
-  requests: readonly { prompt: readonly number[] }[],
+  requests: Prompts,
   { maxTokens, paths }: RowSettings,
   ids: SpecialIds,
 ): number {
-  const longest = requests.reduce((most, { prompt }) => Math.max(most, prompt.length), 0);
-  return longest + maxTokens + slackSlots(paths, ids.beforeSummary.length);
+  return longestPrompt(requests) + maxTokens + slackSlots(paths, ids.beforeSummary.length);
+}
+
+/** Positions that a row may reach: a slot each, and where paths start apart, what lies between the starts. */
+export function positionsFor(requests: Prompts, settings: RowSettings, ids: SpecialIds): number {
+  const { paths, pathStride = 0, maxBlocks, maxTokens } = settings;
+  // Even empty, a block takes its tags: <Parallel>, <Path> and </Path> of each path, </Parallel>, <Summary>, </Summary>.
+  const blocks = Math.min(maxBlocks, Math.ceil(maxTokens / (2 * paths + 4)));
+  return slotsPerRowFor(requests, settings, ids) + blocks * (paths - 1) * pathStride;
 }
 
 /** Salts that keep the streams of noise apart from those of sampling. */

@@ -8,6 +8,7 @@
  * 2. Only the response is trained unless the recipe says `loss: "all"`.
  */
 
+import { UserError } from '../../base/assert.ts';
 import type { Example } from '../data/example.ts';
 import { splitByTokens } from '../data/packing.ts';
 import type { Decoder } from '../model/decoder.ts';
@@ -37,6 +38,7 @@ export async function* sft(context: SftContext): AsyncGenerator<{ step: number; 
     for (let step = context.firstStep + 1; step <= stage.steps; step++) {
       const started = performance.now();
       const examples = context.examples(step);
+      checkPositions(examples, model.config.maxPositions, stage.name);
       const trained = examples.reduce((sum, example) => sum + count(example.targets), 0);
       const tokens = examples.reduce((sum, example) => sum + example.tokens.length, 0);
 
@@ -67,6 +69,16 @@ export async function* sft(context: SftContext): AsyncGenerator<{ step: number; 
   } finally {
     learner.dispose();
   }
+}
+
+/** Positions beyond the model's rotation tables would be read as garbage. */
+function checkPositions(examples: readonly Example[], most: number, stage: string): void {
+  for (const { positions, tokens } of examples)
+    for (const position of positions)
+      if (position >= most)
+        throw new UserError(
+          `A text of ${tokens.length} tokens in stage "${stage}" reaches position ${position}, but the model has ${most}. Lower the stage's maxTokens, gapMax or structure.pathStride, or use a model with more positions.`,
+        );
 }
 
 function count(flags: Uint8Array): number {

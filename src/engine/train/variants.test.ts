@@ -66,6 +66,12 @@ describe('variants of Parallel-R1', () => {
   });
 });
 
+test('a text that reaches beyond the positions of the model is refused with a sentence', async () => {
+  await expect(metricsOf({ positions: 'disjoint', pathStride: 4096 })).rejects.toThrow(
+    /stage "sft-1" reaches position \d+, but the model has \d+.*pathStride/,
+  );
+});
+
 test('the parallel prompt can be left out while forks stay allowed', () => {
   const recipe = parseRecipe(tinyRecipe);
   const index = recipe.stages.findIndex(({ name }) => name === 'rl-hard');
