@@ -10,23 +10,19 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   type ArmResult,
-  armRecipe,
   type EvaluationLine,
   experimentReport,
   parseExperiment,
+  plannedRuns,
   reportTable,
 } from '../src/engine/train/experiment.ts';
 
 const trainScript = fileURLToPath(new URL('train.ts', import.meta.url));
 
-/** Recipes that the experiment names: beside its own folder or in it. */
-async function recipesOf(path: string, files: readonly string[]): Promise<Map<string, unknown>> {
-  const documents = new Map<string, unknown>();
-  for (const file of new Set(files)) {
-    const found = [join(dirname(path), file), join(dirname(path), '..', file)].find((one) => existsSync(one));
-    if (found) documents.set(file, JSON.parse(await readFile(found, 'utf8')));
-  }
-  return documents;
+/** A recipe that the experiment names: beside its own folder or in it. */
+async function recipeBeside(path: string, file: string): Promise<unknown> {
+  const found = [join(dirname(path), file), join(dirname(path), '..', file)].find((one) => existsSync(one));
+  return found ? JSON.parse(await readFile(found, 'utf8')) : undefined;
 }
 
 export async function runExperiment(
@@ -35,23 +31,12 @@ export async function runExperiment(
   { out, backend, scale }: { out: string; backend: string; scale: number },
 ): Promise<number> {
   const experiment = parseExperiment(document);
-  const documents = await recipesOf(path, [
-    experiment.recipe,
-    ...experiment.arms.flatMap(({ recipe }) => (recipe ? [recipe] : [])),
-  ]);
-  // All arms are parsed before the first one runs.
-  const runs = experiment.arms.flatMap((arm) =>
-    experiment.seeds.map((seed) => ({
-      arm: arm.name,
-      seed,
-      recipe: armRecipe(experiment, arm, seed, documents),
-      folder: join(out, `${arm.name}-${seed}`),
-    })),
-  );
+  const runs = await plannedRuns(experiment, (file) => recipeBeside(path, file));
   await mkdir(out, { recursive: true });
   const results: ArmResult[] = [];
   let failures = 0;
-  for (const [i, { arm, seed, recipe, folder }] of runs.entries()) {
+  for (const [i, { arm, seed, recipe }] of runs.entries()) {
+    const folder = join(out, `${arm}-${seed}`);
     const done = join(folder, 'finished.json');
     if (!existsSync(done)) {
       console.log(`\n${i + 1} of ${runs.length}: ${arm}, seed ${seed}`);

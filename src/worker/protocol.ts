@@ -16,13 +16,13 @@ import type { Recipe, Stage } from '../engine/train/recipe.ts';
 
 export {
   type ArmResult,
-  armRecipe,
   type Experiment,
   type ExperimentReport,
   experimentReport,
   isExperiment,
+  type PlannedRun,
   parseExperiment,
-  reportTable,
+  plannedRuns,
   type SeedMean,
 } from '../engine/train/experiment.ts';
 export { METRICS, type MetricName } from '../engine/train/metrics.ts';

@@ -23,13 +23,15 @@ export class DeviceModel {
   readonly weights: Arena;
   /** `cos` and `sin`, each (P, D/2). */
   readonly tables: Arena;
+  private readonly shapes: ReadonlyMap<string, readonly number[]>;
 
   constructor(
     readonly config: ModelConfig,
     readonly limits: DeviceLimits,
     private readonly options: DeviceModelOptions = {},
   ) {
-    const entries = [...tensorShapes(config)].map(([name, shape]) => ({
+    this.shapes = tensorShapes(config);
+    const entries = [...this.shapes].map(([name, shape]) => ({
       name,
       shape: this.isHalf(name) ? [shape[0], shape[1] / 2] : shape,
     }));
@@ -51,7 +53,7 @@ export class DeviceModel {
 
   /** Whether a weight lies there as float16, as int32 (O, I/2). */
   isHalf(name: string): boolean {
-    const shape = tensorShapes(this.config).get(name);
+    const shape = this.shapes.get(name);
     return (
       this.options.half === true &&
       name.startsWith('model.layers.') &&
@@ -71,7 +73,7 @@ export class DeviceModel {
     return this.weights.buffers.map((buffer) => {
       let end = buffer.bytes / 4;
       if (decayNorms) return end;
-      for (const [name] of tensorShapes(this.config))
+      for (const name of this.shapes.keys())
         if (isNormOrBias(name))
           for (const slice of this.weights.all(name))
             if (slice.buffer === buffer) end = Math.min(end, slice.offset / 4);

@@ -18,7 +18,7 @@ import {
 import { rolloutStepOp } from '../tensor/ops/rollout-step/rollout-step.ts';
 import { sampleOp } from '../tensor/ops/sample/sample.ts';
 import { PlanBuilder, type Value } from '../tensor/plan.ts';
-import { Plan, Readback, submit, TemporaryPool } from '../tensor/plan-device.ts';
+import { Plan, Readback, TemporaryPool } from '../tensor/plan-device.ts';
 import type { SpecialIds } from '../tokenizer/tags.ts';
 import { deviceRollout, deviceRollouts, progressOf, viewOf } from './device-rollout.ts';
 import type { GenerateSettings, RolloutRequest } from './generate.ts';
@@ -182,15 +182,11 @@ export class CapturedRollouts {
       const mostSubmits = 2 + Math.ceil((shape.Q * shape.slots) / perSubmit.length);
       for (let submits = 0; ; submits++) {
         assert(submits < mostSubmits, 'the rollouts on the GPU do not come to an end');
-        let read: (() => Promise<ArrayBuffer>) | null = null;
-        submit(backend, submits === 0 ? [first, ...perSubmit] : perSubmit, (encoder) => {
-          read = readback.copy(encoder, [
-            { source: buffers.queue.gpu, bytes: queueBytes },
-            { source: buffers.records.gpu, bytes: viewed * shape.slots * RECORD_INTS * 4 },
-          ]);
-        });
+        const bytes = await readback.after(submits === 0 ? [first, ...perSubmit] : perSubmit, [
+          { source: buffers.queue },
+          { source: buffers.records, bytes: viewed * shape.slots * RECORD_INTS * 4 },
+        ]);
         this.steps += perSubmit.length;
-        const bytes = await read!();
         const queue = new Int32Array(bytes, 0, queueBytes / 4);
         const part = {
           queue: queue.subarray(0, (1 + viewed) * QUEUE_INTS),
@@ -206,14 +202,7 @@ export class CapturedRollouts {
 
   private async results({ shape, buffers, readAll }: Captured): Promise<Rollout[]> {
     const { queue, records, logps } = buffers;
-    let read: (() => Promise<ArrayBuffer>) | null = null;
-    submit(this.model.device!.backend, [], (encoder) => {
-      read = readAll.copy(
-        encoder,
-        [queue, records, logps].map(({ gpu, bytes }) => ({ source: gpu, bytes })),
-      );
-    });
-    const bytes = await read!();
+    const bytes = await readAll.after([], [{ source: queue }, { source: records }, { source: logps }]);
     const results = {
       queue: new Int32Array(bytes, 0, queue.bytes / 4),
       records: new Int32Array(bytes, queue.bytes, records.bytes / 4),
@@ -233,7 +222,7 @@ export class CapturedRollouts {
     const shape = this.shapeFor(requests, settings, ids);
     const key = JSON.stringify([shape, sampling]);
     if (this.captured?.key === key) return this.captured;
-    this.release();
+    this.dispose();
     const buffers = rolloutBuffers(model, shape);
     for (const buffer of Object.values(buffers)) buffer.allocate(backend.device);
     const viewed = Math.min(VIEWED, shape.Q);
@@ -279,7 +268,8 @@ export class CapturedRollouts {
     return { R: Math.max(1, R), Q: requests.length, W, slots };
   }
 
-  private release(): void {
+  /** Lets go of everything; the next rollouts capture anew. */
+  dispose(): void {
     if (!this.captured) return;
     const { first, step, readback, readAll, buffers } = this.captured;
     first.destroy();
@@ -288,10 +278,6 @@ export class CapturedRollouts {
     readAll.destroy();
     for (const buffer of Object.values(buffers)) buffer.destroy();
     this.captured = null;
-  }
-
-  dispose(): void {
-    this.release();
   }
 }
 

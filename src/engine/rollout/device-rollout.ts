@@ -3,7 +3,6 @@
  * its arrays become rollouts, token for token those of `Row`.
  */
 import {
-  packSettings,
   QUEUE_INTS,
   RECORD_INTS,
   REQUEST,
@@ -39,10 +38,6 @@ function stepSettings(settings: RowSettings, ids: SpecialIds): RolloutStepSettin
     summaryEnd,
   };
 }
-
-/** The `settings` array alone, for a plan that is used again. */
-export const deviceSettings = (settings: RowSettings, ids: SpecialIds): Int32Array =>
-  packSettings(stepSettings(settings, ids));
 
 /**
  * All arrays before the first step, for R rows that decode at once and feed up to W tokens each a step (paths + 1 feeds a

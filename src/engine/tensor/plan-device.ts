@@ -189,40 +189,41 @@ export class Readback {
     private readonly label: string,
   ) {}
 
-  /** Encodes copies, one behind the other; call the result after the submit to wait for the bytes. */
-  copy(
-    encoder: GPUCommandEncoder,
-    parts: readonly { source: GPUBuffer; bytes: number }[],
-  ): () => Promise<ArrayBuffer> {
-    let staging = this.idle.pop();
-    if (!staging) {
-      const buffer = new DeviceBuffer(
-        this.bytes,
-        `read-back of ${this.label}`,
-        GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST,
-      );
-      staging = buffer.allocate(this.backend.device);
-      this.all.push(buffer);
-    }
-    let at = 0;
-    for (const { source, bytes } of parts) {
-      encoder.copyBufferToBuffer(source, 0, staging, at, bytes);
-      at += bytes;
-    }
-    const target = staging;
-    return async () => {
-      try {
-        await target.mapAsync(GPUMapMode.READ);
-      } catch (error) {
-        this.backend.throwIfFaulty();
-        throw error;
+  /** Runs plans (in one compute pass and one submit), then copies parts of buffers behind one another to the host. */
+  async after(
+    plans: readonly { encode(pass: GPUComputePassEncoder): void }[],
+    parts: readonly { source: DeviceBuffer; bytes?: number }[],
+  ): Promise<ArrayBuffer> {
+    const { backend } = this;
+    const target = this.idle.pop() ?? this.newStaging();
+    submit(backend, plans, (encoder) => {
+      let at = 0;
+      for (const { source, bytes = source.bytes } of parts) {
+        encoder.copyBufferToBuffer(source.gpu, 0, target, at, bytes);
+        at += bytes;
       }
-      const bytes = target.getMappedRange().slice(0);
-      target.unmap();
-      this.idle.push(target);
-      this.backend.throwIfFaulty();
-      return bytes;
-    };
+    });
+    try {
+      await target.mapAsync(GPUMapMode.READ);
+    } catch (error) {
+      backend.throwIfFaulty();
+      throw error;
+    }
+    const bytes = target.getMappedRange().slice(0);
+    target.unmap();
+    this.idle.push(target);
+    backend.throwIfFaulty();
+    return bytes;
+  }
+
+  private newStaging(): GPUBuffer {
+    const buffer = new DeviceBuffer(
+      this.bytes,
+      `read-back of ${this.label}`,
+      GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST,
+    );
+    this.all.push(buffer);
+    return buffer.allocate(this.backend.device);
   }
 
   destroy(): void {

@@ -243,13 +243,10 @@ export class CapturedLearner implements Learner {
     const { backend, trained, nextHyper } = this.parts;
     this.update ??= await Plan.make(backend, buildUpdate(trained, buffers), this.pool);
     backend.device.queue.writeBuffer(buffers.hyper.gpu, 0, Float32Array.from(nextHyper(learningRate)));
-    let read: (() => Promise<ArrayBuffer>) | null = null;
-    submit(backend, [...(this.pending ? [this.pending] : []), this.update], (encoder) => {
-      read = this.readback.copy(encoder, [{ source: buffers.stats.gpu, bytes: buffers.stats.bytes }]);
-    });
+    const plans = [...(this.pending ? [this.pending] : []), this.update];
     this.pending = null;
     this.added = 0;
-    const stats = new Float32Array(await read!());
+    const stats = new Float32Array(await this.readback.after(plans, [{ source: buffers.stats }]));
     const sums = Object.fromEntries(OBJECTIVE_SUMS.map((name, i) => [name, stats[i]])) as ObjectiveSums;
     return { ...sums, gradNorm: stats[BINDING_ALIGNMENT / 4] };
   }

@@ -116,6 +116,34 @@ export function armRecipe(
   }
 }
 
+/** A run of an experiment. */
+export interface PlannedRun {
+  arm: string;
+  seed: number;
+  recipe: Recipe;
+}
+
+/**
+ * Every arm with every seed, in order; all are parsed before the first one runs.
+ * @param load the recipe of a file, or undefined where there is none
+ */
+export async function plannedRuns(
+  experiment: Experiment,
+  load: (file: string) => Promise<unknown>,
+): Promise<PlannedRun[]> {
+  const files = new Set([experiment.recipe, ...experiment.arms.flatMap(({ recipe }) => recipe ?? [])]);
+  const documents = new Map(
+    await Promise.all([...files].map(async (file) => [file, await load(file)] as const)),
+  );
+  return experiment.arms.flatMap((arm) =>
+    experiment.seeds.map((seed) => ({
+      arm: arm.name,
+      seed,
+      recipe: armRecipe(experiment, arm, seed, documents),
+    })),
+  );
+}
+
 /** A line of `eval.json`'s history. */
 export interface EvaluationLine {
   stage: string;

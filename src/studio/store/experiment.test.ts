@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import tiny from '../../../models/tiny-recipe.json' with { type: 'json' };
 import type { EngineEvent, Recipe } from '../../worker/protocol.ts';
-import { plannedRuns, type Runner, runExperiment, useExperiment } from './experiment.ts';
+import { planExperiment, type Runner, runExperiment, useExperiment } from './experiment.ts';
 
 const document = {
   kind: 'experiment',
@@ -47,7 +47,7 @@ beforeEach(() => {
 
 test('all arms and seeds run in order, and the table grows', async () => {
   const { self, started, listeners } = runner(['finished', 'finished', 'finished', 'finished']);
-  await runExperiment(await plannedRuns(document, load), self);
+  await runExperiment(await planExperiment(document, load), self);
   expect(started.map(({ name }) => name)).toEqual([
     'test: a, seed 0',
     'test: a, seed 1',
@@ -61,7 +61,7 @@ test('all arms and seeds run in order, and the table grows', async () => {
 });
 
 test('Stop ends the experiment; it goes on with what is not done, and a failed run is tried again', async () => {
-  const planned = await plannedRuns(document, load);
+  const planned = await planExperiment(document, load);
   const first = runner(['finished', 'failed', 'stopped']);
   await runExperiment(planned, first.self);
   expect(useExperiment.getState().runs.map(({ state }) => state)).toEqual([
@@ -71,7 +71,7 @@ test('Stop ends the experiment; it goes on with what is not done, and a failed r
     'waiting',
   ]);
   const second = runner(['finished', 'finished', 'finished']);
-  await runExperiment(await plannedRuns(document, load), second.self);
+  await runExperiment(await planExperiment(document, load), second.self);
   expect(second.started.map(({ name }) => name)).toEqual([
     'test: a, seed 1',
     'test: b, seed 0',
@@ -81,5 +81,5 @@ test('Stop ends the experiment; it goes on with what is not done, and a failed r
 });
 
 test('a fault is told before anything runs', async () => {
-  await expect(plannedRuns({ ...document, recipe: 'none.json' }, load)).rejects.toThrow(/"none\.json"/);
+  await expect(planExperiment({ ...document, recipe: 'none.json' }, load)).rejects.toThrow(/"none\.json"/);
 });

@@ -5,19 +5,17 @@
 import { create } from 'zustand';
 import {
   type ArmResult,
-  armRecipe,
   type EngineEvent,
   type Experiment,
   type ExperimentReport,
   experimentReport,
+  type PlannedRun,
   parseExperiment,
+  plannedRuns,
   type Recipe,
 } from '../../worker/protocol.ts';
 
-export interface ArmRun {
-  arm: string;
-  seed: number;
-  recipe: Recipe;
+export interface ArmRun extends PlannedRun {
   state: 'waiting' | 'running' | 'done' | 'failed';
 }
 
@@ -31,27 +29,14 @@ export interface ExperimentState {
 const NONE: ExperimentState = { experiment: null, runs: [], results: [], report: null };
 export const useExperiment = create<ExperimentState>(() => NONE);
 
-/** Every arm and seed; fails with a sentence before anything runs. */
-export async function plannedRuns(
+/** What an experiment document asks for; fails with a sentence before anything runs. */
+export async function planExperiment(
   document: unknown,
   load: (file: string) => Promise<unknown>,
 ): Promise<{ experiment: Experiment; runs: ArmRun[] }> {
   const experiment = parseExperiment(document);
-  const files = new Set([experiment.recipe, ...experiment.arms.flatMap(({ recipe }) => recipe ?? [])]);
-  const documents = new Map(
-    await Promise.all([...files].map(async (file) => [file, await load(file)] as const)),
-  );
-  const runs = experiment.arms.flatMap((arm) =>
-    experiment.seeds.map(
-      (seed): ArmRun => ({
-        arm: arm.name,
-        seed,
-        recipe: armRecipe(experiment, arm, seed, documents),
-        state: 'waiting',
-      }),
-    ),
-  );
-  return { experiment, runs };
+  const runs = await plannedRuns(experiment, load);
+  return { experiment, runs: runs.map((run) => ({ ...run, state: 'waiting' })) };
 }
 
 /** The part of the page's commands that running an experiment needs. */

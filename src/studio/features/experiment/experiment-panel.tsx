@@ -2,19 +2,12 @@
 import { Badge, Button, Card, Group, ScrollArea, Stack, Table, Text } from '@mantine/core';
 import type { Experiment, ExperimentReport, SeedMean } from '../../../worker/protocol.ts';
 import { type ArmRun, useExperiment } from '../../store/experiment.ts';
+import { saveFile } from '../../ui/save-file.ts';
 
 const COLOURS = { waiting: 'gray', running: 'blue', done: 'teal', failed: 'red' } as const;
 
-function saveReport(report: ExperimentReport): void {
-  const url = URL.createObjectURL(
-    new Blob([`${JSON.stringify(report, null, 1)}\n`], { type: 'application/json' }),
-  );
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = 'report.json';
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
+const saveReport = (report: ExperimentReport) =>
+  saveFile('report.json', new Blob([`${JSON.stringify(report, null, 1)}\n`], { type: 'application/json' }));
 
 const show = (value: SeedMean | undefined): string =>
   value ? `${value.mean.toFixed(3)}${value.half === null ? '' : ` ± ${value.half.toFixed(3)}`}` : '–';

@@ -1,6 +1,7 @@
 /** Saves the current model as one zip file that unpacks to a Hugging Face folder. */
 import { downloadZip } from 'client-zip';
 import { commands } from '../../store/studio-store.ts';
+import { saveFile } from '../../ui/save-file.ts';
 
 const slug = (text: string): string =>
   text
@@ -16,10 +17,5 @@ export function archiveName(recipe: string, stage: string): string {
 export async function exportModel(name: string): Promise<void> {
   const files = await commands.export();
   const zip = await downloadZip(files.map(({ path, bytes }) => ({ name: path, input: bytes }))).blob();
-  const url = URL.createObjectURL(zip);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  saveFile(name, zip);
 }

@@ -2,7 +2,7 @@
 import { Button, FileButton, Group, NumberInput, Select, Stack, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { isExperiment, type RunState } from '../../../worker/protocol.ts';
-import { plannedRuns, runExperiment } from '../../store/experiment.ts';
+import { planExperiment, runExperiment } from '../../store/experiment.ts';
 import {
   loadRecipe,
   type OfferedRecipe,
@@ -71,7 +71,7 @@ export function RunBar() {
       const options = { scale: Number(scale) || 1, backend };
       if (!isExperiment(recipe)) commands.start(recipe, options);
       else
-        await runExperiment(await plannedRuns(recipe, loadRecipe), {
+        await runExperiment(await planExperiment(recipe, loadRecipe), {
           start: (arm) => commands.start(arm, options),
           onEvent: commands.onEvent,
         });

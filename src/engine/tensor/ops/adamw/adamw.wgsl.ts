@@ -6,7 +6,8 @@ import type { RateRange } from './adamw.reference.ts';
 
 const sizeOf = (shape: number[]) => shape.reduce((a, b) => a * b, 1);
 
-const squaresBody = /* wgsl */ `${groupReduceWgsl(FLAT_SIZE)}
+/** Partial sums of squares of one array, into `parts` from `u.offset` on. */
+export const squaresBody = /* wgsl */ `${groupReduceWgsl(FLAT_SIZE)}
 @compute @workgroup_size(${FLAT_SIZE})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {

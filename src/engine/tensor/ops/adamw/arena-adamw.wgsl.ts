@@ -14,22 +14,11 @@ import {
 } from '../../wgsl.ts';
 
 import type { RateRange } from './adamw.reference.ts';
-import { rangeUniforms, rateWgsl } from './adamw.wgsl.ts';
+import { rangeUniforms, rateWgsl, squaresBody } from './adamw.wgsl.ts';
 
 /** Numbers that a thread updates in the direct style: it pays for adding up all parts itself. */
 const RUN = 64;
 const DIRECT_SIZE = 16;
-
-const tiledSquaresBody = /* wgsl */ `${groupReduceWgsl(FLAT_SIZE)}
-@compute @workgroup_size(${FLAT_SIZE})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) t: u32) {
-  var sum = 0.0;
-  for (var i = group.x * ${FLAT_SIZE}u + t; i < u.size; i += groups.x * ${FLAT_SIZE}u) { sum += g[i] * g[i]; }
-  sum = group_sum(sum, t);
-  if (t == 0u) { parts[u.offset + group.x] = sum; }
-}
-`;
 
 const directSquaresBody = /* wgsl */ `
 @compute @workgroup_size(${DIRECT_SIZE})
@@ -118,7 +107,7 @@ export const arenaAdamwWgsl: Wgsl<{
         constants: {},
         bindings: [read('g', { input: 3 + 4 * i }, type), write('parts', { scratch: 0 })],
         uniforms: [u32('size', size), u32('offset', offsets[i]), u32('parts', counts[i])],
-        body: direct ? directSquaresBody : tiledSquaresBody,
+        body: direct ? directSquaresBody : squaresBody,
         workgroups: [direct ? Math.ceil(counts[i] / DIRECT_SIZE) : counts[i], 1, 1] as const,
       })),
       ...sizes.map((size, i) => ({

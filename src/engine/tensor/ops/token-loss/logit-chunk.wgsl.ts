@@ -1,17 +1,7 @@
 /** WGSL forms of the token loss by pieces of the vocabulary. */
-import {
-  elementGrid,
-  FLAT_SIZE,
-  f32,
-  flatGrid,
-  groupReduceWgsl,
-  kernelStyle,
-  read,
-  u32,
-  type Wgsl,
-  write,
-} from '../../wgsl.ts';
+import { f32, flatGrid, groupReduceWgsl, kernelStyle, read, u32, type Wgsl, write } from '../../wgsl.ts';
 import type { LogitChunk } from './logit-chunk.ts';
+import { logitGradPass } from './logit-loss.wgsl.ts';
 
 const THREADS = 64;
 const ROWS = 16;
@@ -114,42 +104,7 @@ export const logitFinishWgsl: Wgsl<object> = ([, targets]) => {
   };
 };
 
-const gradBody = /* wgsl */ `
-@compute @workgroup_size(${FLAT_SIZE})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) t: u32) {
-  let i = flat_thread(group, groups, t);
-  let n = i / u.R;
-  if (n >= u.N) { return; }
-  let target_id = targets[n];
-  let a = select(0.0, dlogp[n], target_id >= 0);
-  let log_p = logits[i] * u.scale - lse[n];
-  let p = exp(log_p);
-  let hit = select(0.0, 1.0, i32(u.first_id + i % u.R) == target_id);
-  logits[i] = u.scale * (a * (hit - p) - dentropy[n] * p * (log_p + entropy[n]));
-}
-`;
-
 /** [logits [N, R], targets, lse, entropy, dlogp, dentropy (each [N])] → nothing; logits change in place. */
-export const logitChunkGradWgsl: Wgsl<LogitChunk> = ([logits], _, { temperature, firstId }) => {
-  const [N, R] = logits.shape;
-  return {
-    passes: [
-      {
-        name: 'logit-chunk-grad',
-        constants: {},
-        bindings: [
-          write('logits', { input: 0 }),
-          read('targets', { input: 1 }, 'i32'),
-          read('lse', { input: 2 }),
-          read('entropy', { input: 3 }),
-          read('dlogp', { input: 4 }),
-          read('dentropy', { input: 5 }),
-        ],
-        uniforms: [u32('N', N), u32('R', R), u32('first_id', firstId), f32('scale', 1 / temperature)],
-        body: gradBody,
-        workgroups: elementGrid(N * R),
-      },
-    ],
-  };
-};
+export const logitChunkGradWgsl: Wgsl<LogitChunk> = ([logits], _, { temperature, firstId }) => ({
+  passes: [logitGradPass(logits.shape, { temperature, firstId, inPlace: true })],
+});

@@ -1,4 +1,5 @@
 /** WGSL form of logit-loss (one workgroup per row) and of its gradient (one thread per logit). */
+import type { WgslPass } from '../../op.ts';
 import {
   elementGrid,
   FLAT_SIZE,
@@ -44,7 +45,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
-const gradBody = /* wgsl */ `
+const gradBody = (to: 'logits' | 'dlogits') => /* wgsl */ `
 @compute @workgroup_size(${FLAT_SIZE})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {
@@ -55,8 +56,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let a = select(0.0, dlogp[n], target_id >= 0);
   let log_p = logits[i] * u.scale - lse[n];
   let p = exp(log_p);
-  let hit = select(0.0, 1.0, i32(i % u.V) == target_id);
-  dlogits[i] = u.scale * (a * (hit - p) - dentropy[n] * p * (log_p + entropy[n]));
+  let hit = select(0.0, 1.0, i32(u.first_id + i % u.V) == target_id);
+  ${to}[i] = u.scale * (a * (hit - p) - dentropy[n] * p * (log_p + entropy[n]));
 }
 `;
 
@@ -116,27 +117,32 @@ export const logitLossWgsl: Wgsl<{ temperature: number }> = ([logits], _, { temp
   };
 };
 
-/** [logits [N, V], targets, lse, entropy, dlogp, dentropy (each [N])], {temperature} → [dlogits [N, V]] */
-export const logitLossGradWgsl: Wgsl<{ temperature: number }> = ([logits], _, { temperature }) => {
-  const [N, V] = logits.shape;
+const GRAD = { name: 'logit-loss-grad', body: gradBody('dlogits') };
+const GRAD_IN_PLACE = { name: 'logit-chunk-grad', body: gradBody('logits') };
+
+/** The gradient's pass for logits (N, V) of ids firstId …; in place of the logits, or into output 0. */
+export function logitGradPass(
+  [N, V]: readonly number[],
+  { temperature, firstId, inPlace }: { temperature: number; firstId: number; inPlace: boolean },
+): WgslPass {
   return {
-    passes: [
-      {
-        name: 'logit-loss-grad',
-        constants: {},
-        bindings: [
-          read('logits', { input: 0 }),
-          read('targets', { input: 1 }, 'i32'),
-          read('lse', { input: 2 }),
-          read('entropy', { input: 3 }),
-          read('dlogp', { input: 4 }),
-          read('dentropy', { input: 5 }),
-          write('dlogits', { output: 0 }),
-        ],
-        uniforms: [u32('N', N), u32('V', V), f32('scale', 1 / temperature)],
-        body: gradBody,
-        workgroups: elementGrid(N * V),
-      },
+    ...(inPlace ? GRAD_IN_PLACE : GRAD),
+    constants: {},
+    bindings: [
+      inPlace ? write('logits', { input: 0 }) : read('logits', { input: 0 }),
+      read('targets', { input: 1 }, 'i32'),
+      read('lse', { input: 2 }),
+      read('entropy', { input: 3 }),
+      read('dlogp', { input: 4 }),
+      read('dentropy', { input: 5 }),
+      ...(inPlace ? [] : [write('dlogits', { output: 0 })]),
     ],
+    uniforms: [u32('N', N), u32('V', V), u32('first_id', firstId), f32('scale', 1 / temperature)],
+    workgroups: elementGrid(N * V),
   };
-};
+}
+
+/** [logits [N, V], targets, lse, entropy, dlogp, dentropy (each [N])], {temperature} → [dlogits [N, V]] */
+export const logitLossGradWgsl: Wgsl<{ temperature: number }> = ([logits], _, { temperature }) => ({
+  passes: [logitGradPass(logits.shape, { temperature, firstId: 0, inPlace: false })],
+});
