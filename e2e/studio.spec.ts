@@ -16,7 +16,11 @@ async function tinyRecipe(): Promise<Buffer> {
   return Buffer.from(JSON.stringify(recipe));
 }
 
+/** By the rail on the left. */
+const visit = (page: Page, screen: string): Promise<void> => page.getByTestId(`go-${screen}`).click();
+
 async function openRecipe(page: Page, content: Buffer | string): Promise<void> {
+  await visit(page, 'recipe');
   const buffer = typeof content === 'string' ? Buffer.from(content) : content;
   await page
     .getByTestId('recipe-file')
@@ -77,6 +81,7 @@ test('a newcomer starts a run on WebGPU, watches both kinds of stage, pauses, st
   await page.waitForTimeout(4000);
   expect(await steps(page, 'rl-hard')).toBe(paused + 1);
 
+  await visit(page, 'models');
   const download = page.waitForEvent('download');
   await page.getByTestId('export').click();
   const archive = unzipSync(await readFile((await (await download).path())!));
@@ -104,6 +109,7 @@ test('bad input gets a sentence, and the page goes on', async ({ page }) => {
   await openRecipe(page, 'not json');
   await expect(error).toContainText(/JSON/);
 
+  await visit(page, 'data');
   const drop = (name: string, buffer: Buffer) =>
     page.getByTestId('data-file').setInputFiles([{ name, mimeType: 'application/octet-stream', buffer }]);
   await drop('empty.jsonl', Buffer.alloc(0));
@@ -152,6 +158,7 @@ test('a dropped GSM8K file becomes a data set, bad lines are reported, and a scr
       question: `Tom has ${n} apples and buys ${n}. How many?`,
       answer: `${n}+${n}=<<${n}+${n}=${2 * n}>>${2 * n}\n#### ${2 * n}`,
     });
+  await visit(page, 'data');
   const lines = [
     row(1),
     row(2),

@@ -37,12 +37,20 @@ async function tell(...events: EngineEvent[]): Promise<void> {
   for (const data of events) FakeWorker.current?.onmessage?.({ data });
   await settle();
 }
+async function visit(screen: string): Promise<void> {
+  await act(async () => {
+    window.location.hash = `#/${screen}`;
+    window.dispatchEvent(new Event('hashchange'));
+  });
+  await settle();
+}
 async function press(id: string): Promise<void> {
   await act(async () => find(id)?.click());
   await settle();
 }
 
 beforeEach(async () => {
+  window.location.hash = '';
   vi.useFakeTimers();
   vi.resetModules();
   FakeWorker.current = null;
@@ -108,8 +116,10 @@ const begun: EngineEvent[] = [
 test('a first visit says what Start does; Start sends the chosen recipe', async () => {
   expect(container.textContent).toMatch(/Press Start.*SFT cold start.*GRPO/s);
   expect(text('state')).toBe('ready');
+  await visit('models');
   expect((find('export') as HTMLButtonElement).disabled).toBe(true);
   await press('start');
+  expect(window.location.hash).toBe('#/live');
   expect(sent()).toEqual([
     { type: 'init', backend: 'auto' },
     { type: 'start', recipe, options: { scale: 1, resume: undefined } },
@@ -131,6 +141,7 @@ test('the large button follows the run and keeps the focus', async () => {
   await press('step');
   await press('resume');
   await press('stop');
+  await visit('models');
   await press('export');
   expect(
     sent()
@@ -192,6 +203,7 @@ test('every error stays until it is closed; a data set tells its bad rows', asyn
     { type: 'dataset', report },
   );
   expect(text('error')).toMatch(/empty\.jsonl has no rows\..*photo\.jsonl is a picture\./);
+  await visit('data');
   expect(text('dataset-report')).toMatch(/8 of 9 rows kept, 1 left out.*How many\?.*3It is not JSON\./s);
   // A run on the file is computed where the person chose.
   const { chooseCompute } = await import('../store/studio-store.ts');
