@@ -127,7 +127,6 @@ function Header() {
 export function Shell({ children }: { children: ReactNode }) {
   return (
     <AppShell
-      layout="alt"
       header={{ height: 60 }}
       navbar={{ width: 176, breakpoint: 'sm', collapsed: { mobile: true } }}
       footer={{ height: { base: 58, sm: 0 } }}

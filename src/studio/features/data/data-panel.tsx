@@ -3,6 +3,7 @@ import { Button, Card, Code, FileButton, Group, Stack, Table, Text } from '@mant
 import { useEffect, useState } from 'react';
 import type { DatasetReport } from '../../../worker/protocol.ts';
 import { fileRecipe } from '../../store/recipes.ts';
+import { go } from '../../store/route.ts';
 import { commands, useStudio } from '../../store/studio-store.ts';
 import './data-panel.css';
 
@@ -24,7 +25,10 @@ function Report({ report }: { report: DatasetReport }) {
           data-testid="train-on-file"
           variant="light"
           disabled={busy || report.kept === 0}
-          onClick={() => commands.start(fileRecipe(report.name), { backend })}
+          onClick={() => {
+            go('live');
+            commands.start(fileRecipe(report.name), { backend });
+          }}
         >
           Train on this file
         </Button>
