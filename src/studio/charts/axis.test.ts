@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { axisOf, stepTicks, tickLabel } from './axis.ts';
+import { axisOf, logAxisOf, stepTicks, tickLabel } from './axis.ts';
 
 test('ticks are round, few, and cover the values', () => {
   expect(axisOf(0, 1).ticks).toEqual([0, 0.25, 0.5, 0.75, 1]);
@@ -53,4 +53,13 @@ test('ticks that lie close together still read differently', () => {
   expect(labels[0]).toBe('3.865');
   expect([0, 0.25, 0.5].map((tick) => tickLabel(tick, axisOf(0, 1)))).toEqual(['0', '0.25', '0.5']);
   expect(axisOf(0, 60000).ticks.map((tick) => tickLabel(tick, axisOf(0, 60000)))[1]).toBe('20k');
+});
+
+test('a log axis has whole powers, and more ticks within a single one', () => {
+  expect(logAxisOf(0.002, 0.7)).toEqual({ domain: [-3, 0], ticks: [-3, -2, -1, 0] });
+  expect(logAxisOf(1e-9, 1).ticks).toEqual([-9, -6, -3, 0]);
+  const { domain, ticks } = logAxisOf(2, 7);
+  expect(domain).toEqual([0, 1]);
+  expect(ticks.map((tick) => Number((10 ** tick).toPrecision(9)))).toEqual([1, 2, 5, 10]);
+  expect(logAxisOf(10, 10).domain).toEqual([1, 2]);
 });

@@ -53,3 +53,16 @@ export function stepTicks(first: number, last: number): number[] {
   const ticks = times(Math.ceil((first + 1) / step), Math.floor((last + 1) / step), step);
   return ticks.map((tick) => tick - 1);
 }
+
+/** An axis of powers: domain and ticks are logarithms to base 10. */
+export function logAxisOf(low: number, high: number): Axis {
+  // "+ 0" makes the −0 of Math.ceil(−0.2) a 0.
+  const from = Math.floor(Math.log10(low) + 1e-9) + 0;
+  const to = Math.max(from + 1, Math.ceil(Math.log10(high) - 1e-9) + 0);
+  const step = Math.ceil((to - from) / (MOST_TICKS - 1));
+  const powers = Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step);
+  if (to - from > 1) return { domain: [from, to], ticks: powers };
+  // One decade has room for what lies within.
+  const within = [2, 5].map((factor) => from + Math.log10(factor));
+  return { domain: [from, to], ticks: [from, ...within, to] };
+}

@@ -1,144 +1,165 @@
-/** A chart of a few metrics over the steps of a run: a pure function of its data. */
-import {
-  CartesianGrid,
-  Line,
-  LineChart,
-  ReferenceArea,
-  ResponsiveContainer,
-  Tooltip,
-  XAxis,
-  YAxis,
-} from 'recharts';
-import { formatCount, formatNumber } from '../store/format.ts';
-import { axisOf, stepTicks, tickLabel } from './axis.ts';
-import { type Band, chartRows, extentOf, placeOf, type Row, type Series } from './chart-rows.ts';
+/**
+ * A chart of a few metrics over the steps of a run: a pure function of its data and of how it is looked at. The frame is
+ * recharts'; lines and crosshair are drawn over it, each only when it changes.
+ */
+import { useMemo, useRef, useState } from 'react';
+import { setCursor, setRange, type XAxisKind } from '../store/chart-view.ts';
+import { formatCount, formatDuration, formatTick } from '../store/format.ts';
+import { axisOf, logAxisOf, stepTicks, tickLabel } from './axis.ts';
+import { type Band, chartLines, extentOf, type Mark, type Series } from './chart-lines.ts';
+import { Crosshair } from './crosshair.tsx';
+import { Frame } from './frame.tsx';
+import { Lines } from './lines.tsx';
+import { MARGIN, type Plot, plotOf, type Size } from './plot.ts';
+import './charts.css';
 
-export interface MetricChartProps {
+export interface MetricChartProps extends Size {
+  /** Names the chart for those who hear it. */
+  title: string;
   series: readonly Series[];
   bands: readonly Band[];
-  /** Fixed range, for shares. */
+  marks?: readonly Mark[];
+  /** Unit of the x axis, and where each row stands on it (null: rows are steps). */
+  axis?: XAxisKind;
+  xs?: ArrayLike<number> | null;
+  /** Rows that are looked at; null for all. */
+  range?: readonly [number, number] | null;
+  smoothing?: number;
+  log?: boolean;
+  /** Fixed range, for shares; a log axis has none. */
   domain?: readonly [number, number];
-  height?: number;
-  /** Fixed width, where there is no container to fill (tests). */
-  width?: number;
 }
 
-/** A band narrower than this share of the chart has no room for its name. */
-const NAMED_SHARE = 0.14;
+/** A drag of fewer pixels is a click. */
+const LEAST_DRAG = 6;
 
-const tick = { fontSize: 11, fill: 'currentColor', opacity: 0.6 };
-const tooltipStyle = {
-  background: 'var(--mantine-color-body)',
-  border: '1px solid var(--mantine-color-default-border)',
-  borderRadius: 8,
-  fontSize: 12,
-};
-
-/** Both the trend and what this very step gave: a smoothed number alone would pass for a measured one. */
-function told(value: unknown, name: unknown, row: Row | undefined): string {
-  const raw = row?.[`${name} raw`];
-  return typeof raw === 'number'
-    ? `${formatNumber(Number(value))} (this step ${formatNumber(raw)})`
-    : formatNumber(Number(value));
+function ticksOfX(axis: XAxisKind, { xDomain: [start, end] }: Plot): { at: number; label: string }[] {
+  if (axis === 'step')
+    return stepTicks(Math.ceil(start), Math.floor(end)).map((at) => ({ at, label: formatCount(at + 1) }));
+  const { ticks } = axisOf(start, end);
+  return ticks
+    .filter((at) => at >= start && at <= end)
+    .map((at) => ({ at, label: axis === 'time' ? formatDuration(at) : formatTick(at) }));
 }
 
-function line(s: Series, raw: boolean) {
-  const key = raw ? `${s.name} raw` : s.name;
+interface PointerProps {
+  plot: Plot;
+  from: number;
+  to: number;
+}
+
+/** What the pointer and the keys do: a crosshair that moves, a stretch that is dragged. */
+function usePointer({ plot, from, to }: PointerProps) {
+  const start = useRef<number | null>(null);
+  const [drag, setDrag] = useState<readonly [number, number] | null>(null);
+  const placeIn = (event: React.PointerEvent<SVGSVGElement>): number => {
+    const box = event.currentTarget.getBoundingClientRect();
+    return Math.min(MARGIN.left + plot.width, Math.max(MARGIN.left, event.clientX - box.left));
+  };
+  const handlers = {
+    onPointerDown(event: React.PointerEvent<SVGSVGElement>) {
+      if (event.button !== 0) return;
+      start.current = placeIn(event);
+    },
+    onPointerMove(event: React.PointerEvent<SVGSVGElement>) {
+      const x = placeIn(event);
+      setCursor(plot.rowAt(x));
+      if (start.current !== null && Math.abs(x - start.current) > LEAST_DRAG) {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        setDrag([Math.min(x, start.current), Math.max(x, start.current)]);
+      }
+    },
+    onPointerUp() {
+      if (drag) {
+        const chosen = [plot.rowAt(drag[0]), plot.rowAt(drag[1])] as const;
+        if (chosen[1] > chosen[0]) setRange(chosen);
+      }
+      start.current = null;
+      setDrag(null);
+    },
+    onPointerLeave() {
+      if (start.current === null) setCursor(null);
+    },
+    onDoubleClick: () => setRange(null),
+    onBlur: () => setCursor(null),
+    onKeyDown(event: React.KeyboardEvent<SVGSVGElement>) {
+      const rows = plot.rowAt(MARGIN.left + plot.width);
+      const cursor = Number(event.currentTarget.dataset.row ?? rows);
+      const stride = event.shiftKey ? Math.max(1, Math.round((to - from) / 20)) : 1;
+      const next = { ArrowLeft: cursor - stride, ArrowRight: cursor + stride, Home: from, End: to }[
+        event.key
+      ];
+      if (event.key === 'Escape') {
+        setCursor(null);
+        setRange(null);
+      } else if (next !== undefined) {
+        const row = Math.min(to, Math.max(from, next));
+        event.currentTarget.dataset.row = String(row);
+        setCursor(row);
+      } else return;
+      event.preventDefault();
+    },
+  };
+  return { drag, handlers };
+}
+
+export function MetricChart(props: MetricChartProps) {
+  const { title, series, bands, marks = [], axis = 'step', xs = null, range = null, width, height } = props;
+  const { smoothing = 0.9, log = false, domain } = props;
+  const drawing = chartLines(series, { smoothing, bands, range, most: Math.max(100, width) });
+  const { lines, from, to } = drawing ?? { lines: [], from: 0, to: 0 };
+  const extent = (log ? null : domain) ?? extentOf(lines, log) ?? (log ? [0.1, 1] : [0, 1]);
+  const yAxis = log ? logAxisOf(extent[0], extent[1]) : axisOf(extent[0], extent[1]);
+  const plot = plotOf({ xs, from, to, yDomain: yAxis.domain, log, tight: range !== null, width, height });
+  const { drag, handlers } = usePointer({ plot, from, to });
+  // React's ids have colons, which url(#…) would have to escape.
+  const clip = useMemo(() => `clip-${crypto.randomUUID()}`, []);
+  const [start, end] = plot.xDomain;
+  const place = (row: number): number => (xs ? (xs[row] ?? Number.NaN) : row);
   return (
-    <Line
-      key={key}
-      dataKey={key}
-      name={key}
-      stroke={s.color}
-      strokeOpacity={raw ? 0.22 : 1}
-      strokeWidth={raw ? 1 : 2}
-      strokeDasharray={raw ? undefined : s.dash}
-      // A value alone between two gaps is a stroke of no length: round ends make it a visible dot.
-      strokeLinecap="round"
-      dot={s.points ? { r: 3.5, fill: s.color, strokeWidth: 0 } : false}
-      connectNulls={s.points !== undefined}
-      isAnimationActive={false}
-      legendType="none"
-      tooltipType={raw ? 'none' : undefined}
-    />
-  );
-}
-
-export function MetricChart({ series, bands, domain, height = 180, width }: MetricChartProps) {
-  const rows = chartRows(series, bands);
-  const first = rows[0]?.x ?? 0;
-  const last = rows[rows.length - 1]?.x ?? 0;
-  const extent = domain ?? extentOf(rows) ?? [0, 1];
-  const axis = axisOf(extent[0], extent[1]);
-  const shown = bands.filter((band) => band.to >= first);
-  const chart = (
-    <LineChart
-      data={rows}
-      margin={{ top: 8, right: 8, bottom: 0, left: 0 }}
-      width={width}
-      height={width ? height : undefined}
-    >
-      <CartesianGrid stroke="currentColor" strokeOpacity={0.08} vertical={false} />
-      {shown.map((band, i) => {
-        const from = Math.max(band.from, first);
-        const to = Math.min(band.to + 1, last);
-        return (
-          <ReferenceArea
-            key={band.name}
-            x1={from}
-            x2={to}
-            fill="currentColor"
-            fillOpacity={i % 2 === 0 ? 0.035 : 0}
-            ifOverflow="hidden"
-            label={
-              to - from >= NAMED_SHARE * (last - first)
-                ? {
-                    value: band.name,
-                    position: 'insideTopLeft',
-                    fontSize: 10,
-                    fill: 'currentColor',
-                    opacity: 0.5,
-                  }
-                : undefined
-            }
+    <div className="chart" style={{ width, height }}>
+      <Frame
+        width={width}
+        height={height}
+        xDomain={[start, end]}
+        xTicks={ticksOfX(axis, plot)}
+        yDomain={yAxis.domain}
+        yTicks={yAxis.ticks.map((at) => ({
+          at,
+          label: log ? formatTick(Number((10 ** at).toPrecision(3))) : tickLabel(at, yAxis),
+        }))}
+        bands={bands
+          .map((band, i) => ({
+            name: band.name,
+            from: place(band.from),
+            // The last one grows with the run; it ends with the axis, so that it need not be drawn with each step.
+            to: i === bands.length - 1 ? end : place(band.to + 1),
+          }))
+          .filter((band) => band.to > start && band.from < end)}
+        marks={marks.map(({ row }) => place(row)).filter((at) => at >= start && at <= end)}
+      />
+      <svg
+        className="chart-lines"
+        width={width}
+        height={height}
+        role="application"
+        aria-label={`${title}: arrow keys move the crosshair, Shift moves it further, Escape shows all steps`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: see the label
+        tabIndex={0}
+        {...handlers}
+      >
+        <Lines lines={lines} plot={plot} clip={clip} />
+        <Crosshair lines={lines} plot={plot} bands={bands} marks={marks} from={from} to={to} />
+        {drag && (
+          <rect
+            className="chart-brush"
+            x={drag[0]}
+            y={MARGIN.top}
+            width={drag[1] - drag[0]}
+            height={plot.height}
           />
-        );
-      })}
-      <XAxis
-        dataKey="x"
-        type="number"
-        domain={['dataMin', 'dataMax']}
-        tick={tick}
-        tickLine={false}
-        axisLine={false}
-        ticks={stepTicks(first, last)}
-        tickFormatter={(x: number) => formatCount(x + 1)}
-      />
-      <YAxis
-        domain={axis.domain}
-        ticks={axis.ticks}
-        interval={0}
-        width={44}
-        tick={tick}
-        tickLine={false}
-        axisLine={false}
-        tickFormatter={(value: number) => tickLabel(value, axis)}
-        allowDataOverflow={false}
-      />
-      <Tooltip
-        labelFormatter={(x) => placeOf(Number(x), bands)}
-        formatter={(value, name, item) => told(value, name, item?.payload as Row | undefined)}
-        contentStyle={tooltipStyle}
-        isAnimationActive={false}
-      />
-      {series.filter((s) => !s.points).map((s) => line(s, true))}
-      {series.map((s) => line(s, false))}
-    </LineChart>
-  );
-  if (width) return chart;
-  return (
-    <ResponsiveContainer width="100%" height={height}>
-      {chart}
-    </ResponsiveContainer>
+        )}
+      </svg>
+    </div>
   );
 }

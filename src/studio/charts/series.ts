@@ -1,8 +1,9 @@
 /** From a column of numbers to what a chart draws: smoothing over the full data first, thinning after. */
 
-export interface Point {
-  x: number;
-  y: number | null;
+/** Some rows of a column, in order; NaN is a gap. */
+export interface Samples {
+  rows: number[];
+  values: number[];
 }
 
 /**
@@ -16,15 +17,17 @@ export function smooth(
   weight: number,
   restarts: readonly number[] = [],
 ): Float64Array {
-  const anew = new Set(restarts);
   const out = new Float64Array(values.length);
+  const anew = [...restarts].sort((a, b) => a - b);
+  let next = 0;
   let sum = 0;
   let correction = 0;
   for (let i = 0; i < values.length; i++) {
     const value = values[i];
-    if (anew.has(i)) {
+    if (anew[next] === i) {
       sum = 0;
       correction = 0;
+      while (anew[next] === i) next++;
     }
     if (Number.isNaN(value)) {
       out[i] = Number.NaN;
@@ -38,27 +41,38 @@ export function smooth(
 }
 
 /**
- * At most about `most` points: of each bucket its lowest and highest, in order, so that no spike is lost. A bucket of
- * nothing but gaps stays one gap.
+ * At most about `most` samples of the rows `from` to `to` (inclusive): of each bucket its lowest and highest, in order, so
+ * that no spike is lost. A bucket of nothing but gaps stays one gap.
  */
-export function thin(values: ArrayLike<number>, most: number): Point[] {
-  const point = (i: number): Point => ({ x: i, y: Number.isNaN(values[i]) ? null : values[i] });
-  if (values.length <= most) return Array.from(values, (_, i) => point(i));
+export function thin(values: ArrayLike<number>, most: number, from = 0, to = values.length - 1): Samples {
+  const out: Samples = { rows: [], values: [] };
+  const take = (i: number): void => {
+    out.rows.push(i);
+    out.values.push(values[i]);
+  };
+  const count = to - from + 1;
+  if (count <= most) {
+    for (let i = from; i <= to; i++) take(i);
+    return out;
+  }
   const buckets = Math.max(1, Math.floor(most / 2));
-  const points: Point[] = [];
   for (let b = 0; b < buckets; b++) {
-    const from = Math.floor((b * values.length) / buckets);
-    const to = Math.floor(((b + 1) * values.length) / buckets);
+    const first = from + Math.floor((b * count) / buckets);
+    const end = from + Math.floor(((b + 1) * count) / buckets);
     let low = -1;
     let high = -1;
-    for (let i = from; i < to; i++) {
-      if (Number.isNaN(values[i])) continue;
-      if (low < 0 || values[i] < values[low]) low = i;
-      if (high < 0 || values[i] > values[high]) high = i;
+    for (let i = first; i < end; i++) {
+      const value = values[i];
+      if (Number.isNaN(value)) continue;
+      if (low < 0 || value < values[low]) low = i;
+      if (high < 0 || value > values[high]) high = i;
     }
-    if (low < 0) points.push(point(from));
-    else if (low === high) points.push(point(low));
-    else points.push(point(Math.min(low, high)), point(Math.max(low, high)));
+    if (low < 0) take(first);
+    else if (low === high) take(low);
+    else {
+      take(Math.min(low, high));
+      take(Math.max(low, high));
+    }
   }
-  return points;
+  return out;
 }

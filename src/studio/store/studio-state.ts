@@ -35,6 +35,13 @@ export interface EvaluationPoint {
   metrics: Readonly<Record<string, number | undefined>>;
 }
 
+/** Something that happened at a row of the log, told on the charts. */
+export interface LogMark {
+  row: number;
+  text: string;
+  kind: 'edit' | 'info' | 'warning';
+}
+
 export interface GrowingGroup {
   stage: string;
   step: number;
@@ -60,6 +67,7 @@ export interface StudioState {
   log: MetricLog;
   version: number;
   evaluations: EvaluationPoint[];
+  marks: readonly LogMark[];
   group: GrowingGroup | null;
   /** Rollouts of the last step. */
   records: RolloutRecord[];
@@ -84,6 +92,7 @@ export function initialState(): StudioState {
     log: new MetricLog(),
     version: 0,
     evaluations: [],
+    marks: [],
     group: null,
     records: [],
     datasets: [],
@@ -119,6 +128,7 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
         log: new MetricLog(),
         version: state.version + 1,
         evaluations: [],
+        marks: [],
         group: null,
         records: [],
         errors: [],
@@ -175,7 +185,8 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
         i === event.stageIndex ? { ...stage, done: event.step } : stage,
       );
       const evaluations = state.evaluations.filter(({ row }) => row <= state.log.length);
-      return { ...state, stages, evaluations, version: state.version + 1 };
+      const marks = withMark(state, 'warning', `back to step ${event.step} of ${event.stage}`);
+      return { ...state, stages, evaluations, marks, version: state.version + 1 };
     }
     case 'dataset': {
       const others = state.datasets.filter((report) => report.name !== event.report.name);
@@ -187,8 +198,11 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
       return withError(state, event.message);
     case 'compiling':
       return { ...state, compiling: event.done < event.all ? { done: event.done, all: event.all } : null };
-    case 'notice':
-      return { ...state, notices: [...state.notices, event.message] };
+    case 'notice': {
+      const ofStep =
+        'step' in event && event.step ? withMark(state, event.level ?? 'info', event.message) : state.marks;
+      return { ...state, notices: [...state.notices, event.message], marks: ofStep };
+    }
     // Files are for the disk, not for the page's memory.
     case 'checkpoint':
     case 'autosave':
@@ -197,6 +211,11 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
     default:
       return event satisfies never;
   }
+}
+
+/** The marks with one more at the newest row. */
+function withMark({ marks, log }: StudioState, kind: LogMark['kind'], text: string): LogMark[] {
+  return [...marks, { row: Math.max(0, log.length - 1), text, kind }];
 }
 
 /** Said once, however often it happens. */

@@ -5,7 +5,15 @@ test('a table lists steps with their place, newest first, and held-out scores in
   const rows = tableRows(
     [
       { name: 'training', color: '', values: [Number.NaN, Number.NaN, 0.5, 0.75] },
-      { name: 'held-out', color: '', values: [], points: [[0, 0.1] as const, [3, 0.9] as const] },
+      {
+        name: 'held-out',
+        color: '',
+        values: [],
+        points: [
+          { row: 0, value: 0.1 },
+          { row: 3, value: 0.9 },
+        ],
+      },
     ],
     [
       { name: 'sft', from: 0, to: 1 },

@@ -1,6 +1,6 @@
 /** A chart as a table, for those who do not read charts: newest step first, held-out scores beside the training ones. */
 import { Table, Text } from '@mantine/core';
-import { type Band, placeOf, type Series } from '../../charts/chart-rows.ts';
+import { type Band, placeOf, type Series } from '../../charts/chart-lines.ts';
 import { formatCount, formatNumber } from '../../store/format.ts';
 
 /** Rows of the table; a run has thousands of steps, and the page says how many are not listed. */
@@ -15,7 +15,9 @@ export interface TableRow {
 
 /** Steps at which anything of the chart is known, newest first. */
 export function tableRows(series: readonly Series[], bands: readonly Band[]): TableRow[] {
-  const points = series.map((one) => (one.points ? new Map(one.points) : null));
+  const points = series.map((one) =>
+    one.points ? new Map(one.points.map(({ row, value }) => [row, value])) : null,
+  );
   const known = new Set<number>(points.flatMap((map) => [...(map?.keys() ?? [])]));
   for (const { values } of series)
     for (let row = 0; row < values.length; row++) if (!Number.isNaN(values[row])) known.add(row);
