@@ -19,6 +19,8 @@ const KNOBS = {
   redoShare: 0.4,
   templates: { S: 1, E: 1, L: 1, EL: 1 },
   paths: 3,
+  attempts: 3,
+  blocks: 1,
   gapProbability: 0,
   gapMax: 0,
 };

@@ -40,6 +40,8 @@ test('a model with the vocabulary of signed-chain reads and writes it token by t
     redoShare: 0,
     templates: { L: 1 },
     paths: 2,
+    attempts: 3,
+    blocks: 1,
     gapProbability: 0,
     gapMax: 1,
   };

@@ -14,6 +14,8 @@ const KNOBS: DocumentKnobs = {
   redoShare: 0,
   templates: { E: 1 },
   paths: 2,
+  attempts: 3,
+  blocks: 1,
   gapProbability: 0,
   gapMax: 0,
 };
@@ -258,4 +260,55 @@ test('draws that must not change', () => {
       "prompt": "8,1,7,5=7!",
     }
   `);
+});
+
+describe('blocks that follow each other', () => {
+  const documents = many(400, (rng) =>
+    signSearch.document(rng, 'parallel', { ...KNOBS, paths: 3, blocks: 2 }),
+  );
+  const blocksOf = (completion: string) =>
+    [...completion.matchAll(/<Parallel>(.*?)<\/Parallel><Summary>(.*?)<\/Summary>/g)].map(
+      ([, paths, summary]) => ({
+        paths: [...paths.matchAll(/<Path>(.*?)<\/Path>/g)].map(([, path]) => path),
+        summary,
+      }),
+    );
+
+  test('come while none has hit, and the summary says which', () => {
+    const counts = new Set<number>();
+    for (const { prompt, completion } of documents) {
+      const blocks = blocksOf(completion);
+      counts.add(blocks.length);
+      blocks.forEach(({ paths, summary }, i) => {
+        expect(paths).toHaveLength(3);
+        const hit = paths.find((path) => path.endsWith('!'));
+        if (hit) expect(summary).toBe(`${hit.replace(/=\d+|!/g, '')}!`);
+        else expect(summary).toBe('?');
+        // Only a last block may hit.
+        if (i < blocks.length - 1) expect(hit).toBeUndefined();
+      });
+      const right = solutionsOf(prompt).includes(answerOf(completion)!);
+      expect(right).toBe(blocks.some(({ summary }) => summary.endsWith('!')));
+    }
+    expect(counts).toEqual(new Set([1, 2]));
+  });
+
+  test('avoid what the block before tried', () => {
+    for (const { completion } of documents) {
+      const [first, second] = blocksOf(completion).map(({ paths }) =>
+        paths.map((path) => path.replace(/=\d+|[!?]/g, '')),
+      );
+      // 4 terms have 8 combinations: enough to avoid three of them.
+      if (second) for (const path of second) expect(first).not.toContain(path);
+    }
+  });
+});
+
+test('a thread tries again as often as it is asked to', () => {
+  const attempts = (most: number) =>
+    many(300, (rng) => signSearch.document(rng, 'base', { ...KNOBS, redoShare: 1, attempts: most })).map(
+      ({ completion }) => completion.match(/[?!]/g)!.length,
+    );
+  expect(Math.max(...attempts(2))).toBe(2);
+  expect(Math.max(...attempts(6))).toBe(6);
 });

@@ -21,8 +21,6 @@ import type { DocumentKind, DocumentKnobs, ProblemKnobs, Task } from './task.ts'
 const MARKER = signedChain.answerMarker;
 /** Operands from here on are big, as in signed-chain. */
 const BIG = 10;
-/** A solution that tries again gives up after this many attempts. */
-const MOST_ATTEMPTS = 3;
 /** Redraws before a combination that was tried is tried again: few numbers have few combinations. */
 const REDRAWS = 20;
 
@@ -89,13 +87,16 @@ const finish = (attempts: readonly Attempt[]): string => MARKER + chosen(attempt
 /** `A Final Answer:terms`, or with repeated attempts `A,A[,A]Final Answer:terms` until one hits. */
 function baseCompletion(rng: Rng, search: Search, knobs: DocumentKnobs): string {
   const attempts = [attempt(rng, search, knobs, [])];
-  const most = rng.next() < knobs.redoShare ? MOST_ATTEMPTS : 1;
+  const most = rng.next() < knobs.redoShare ? knobs.attempts : 1;
   while (attempts.length < most && !attempts[attempts.length - 1].hit)
     attempts.push(attempt(rng, search, knobs, attempts));
   return attempts.map(({ text }) => text).join(',') + finish(attempts);
 }
 
-/** S one attempt; E attempts side by side; L an attempt, then others side by side; EL two blocks. */
+/**
+ * S one attempt; E attempts side by side, and where blocks may follow each other, again until one hits; L an attempt, then
+ * others side by side; EL two blocks.
+ */
 function parallelCompletion(rng: Rng, search: Search, knobs: DocumentKnobs): string {
   const template = rng.weighted(knobs.templates);
   const attempts: Attempt[] = [];
@@ -109,11 +110,16 @@ function parallelCompletion(rng: Rng, search: Search, knobs: DocumentKnobs): str
     const paths = Array.from({ length: knobs.paths }, () => attempt(rng, search, knobs, attempts));
     attempts.push(...paths);
     text += `<Parallel>${paths.map((path) => `<Path>${path.text}</Path>`).join('')}</Parallel>`;
-    text += `<Summary>${chosen(attempts)}</Summary>`;
+    const hit = attempts.some((one) => one.hit);
+    // Where a block may follow, the summary says whether one must: the verdict alone costs one token.
+    const summary = knobs.blocks === 1 ? chosen(attempts) : hit ? `${chosen(attempts)}!` : '?';
+    text += `<Summary>${summary}</Summary>`;
   };
   if (template === 'S' || template === 'L') alone();
   if (template !== 'S') block();
   if (template === 'EL') block();
+  if (template === 'E')
+    for (let more = knobs.blocks - 1; more > 0 && !attempts.some(({ hit }) => hit); more--) block();
   return text + finish(attempts);
 }
 

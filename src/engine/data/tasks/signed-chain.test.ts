@@ -13,6 +13,8 @@ const KNOBS: DocumentKnobs = {
   redoShare: 0,
   templates: { E: 1 },
   paths: 2,
+  attempts: 3,
+  blocks: 1,
   gapProbability: 0,
   gapMax: 0,
 };

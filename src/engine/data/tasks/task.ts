@@ -60,6 +60,10 @@ export interface DocumentKnobs extends ProblemKnobs {
   templates: Readonly<Partial<Record<'S' | 'E' | 'L' | 'EL', number>>>;
   /** Paths per block. */
   paths: number;
+  /** Most attempts of a solution that tries again in one thread (sign search). */
+  attempts: number;
+  /** Most blocks of an early fork: another follows while none has hit (sign search). */
+  blocks: number;
   /** With this probability the response's positions start up to `gapMax − 1` later. */
   gapProbability: number;
   gapMax: number;
