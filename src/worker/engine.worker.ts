@@ -4,7 +4,8 @@
  */
 import { messageOf, UserError, unreachable } from '../base/assert.ts';
 import type { Document } from '../engine/data/example.ts';
-import { loadDataset } from '../engine/data/loaders.ts';
+import { dataFiles, loadTable, nothingKept } from '../engine/data/load-table.ts';
+import { blobSource } from '../engine/data/read/bytes.ts';
 import { readModelFolder } from '../engine/model/checkpoint.ts';
 import { parameterCount } from '../engine/model/config.ts';
 import { openDevice } from '../engine/model/kernel-gate.ts';
@@ -220,9 +221,15 @@ async function drop(all: readonly File[]): Promise<void> {
   const files = all.filter((file) => !MODEL_FILE.test(file.name));
   for (const file of files) {
     try {
-      const { documents, report } = await loadDataset(file.name, file);
-      dropped.set(file.name, documents);
-      post({ type: 'dataset', report });
+      for await (const source of dataFiles(blobSource(file.name, file))) {
+        const { table, report } = await loadTable(source);
+        if (table.length === 0) throw new UserError(nothingKept(report));
+        dropped.set(
+          source.name,
+          Array.from({ length: table.length }, (_, i) => table.row(i)),
+        );
+        post({ type: 'dataset', report });
+      }
     } catch (error) {
       fail(error, false);
     }

@@ -49,8 +49,8 @@ test('a model with the vocabulary of signed-chain reads and writes it token by t
     const { prompt, completion } = signSearch.document(new Rng(3, i), 'parallel', knobs);
     for (const text of [prompt, completion]) expect(tokenizer.decode(tokenizer.encode(text))).toBe(text);
   }
-  // 4 numbers with 3 commas, =, target, mark
-  expect(tokenizer.encode('20,11,3,5=12!')).toHaveLength(10);
+  // 4 numbers with their signs, =, target, mark
+  expect(tokenizer.encode('+20+11+3+5=12!')).toHaveLength(11);
 });
 
 test('any signs that solve the problem are right, in the answer and in a path', () => {

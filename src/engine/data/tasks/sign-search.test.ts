@@ -25,8 +25,8 @@ const many = <T>(n: number, make: (rng: Rng) => T): T[] =>
 
 /** Numbers and target of a prompt, read apart from the generator. */
 function asked(prompt: string): { numbers: number[]; target: number } {
-  const [, list, target] = /^(\d+(?:,\d+)*)=(\d+)[?!]$/.exec(prompt)!;
-  return { numbers: list.split(',').map(Number), target: Number(target) };
+  const [, list, target] = /^((?:\+\d+)+)=(\d+)[?!]$/.exec(prompt)!;
+  return { numbers: list.slice(1).split('+').map(Number), target: Number(target) };
 }
 
 /** Does some choice of signs give the target? By brute force over all of them, the first one +. */
@@ -74,10 +74,10 @@ describe('problems', () => {
   });
 
   test.each(['+20+11', '+20-11+3+0', '+11-20+3', '+20-11-3', '20-11+3', '+20-11+3=12', '-20+11-3', ''])(
-    '%j does not solve 20,11,3=12',
+    '%j does not solve +20+11+3=12',
     (answer) => {
-      expect(signSearch.solves?.({ prompt: '20,11,3=12!' }, answer)).toBe(false);
-      expect(signSearch.solves?.({ prompt: '20,11,3=12!' }, '+20-11+3')).toBe(true);
+      expect(signSearch.solves?.({ prompt: '+20+11+3=12!' }, answer)).toBe(false);
+      expect(signSearch.solves?.({ prompt: '+20+11+3=12!' }, '+20-11+3')).toBe(true);
     },
   );
 
@@ -234,7 +234,7 @@ test('draws that must not change', () => {
     {
       "answer": "+21+28+1",
       "difficulty": "easy",
-      "prompt": "21,28,1=19!",
+      "prompt": "+21+28+1=19!",
     }
   `);
   expect(
@@ -244,12 +244,12 @@ test('draws that must not change', () => {
       {
         "completion": "+7=7+29=5+19=26-4=22?Final Answer:+7+29+19-4",
         "positionGap": 80,
-        "prompt": "7,29,19,4=20?",
+        "prompt": "+7+29+19+4=20?",
       },
       {
         "completion": "+2=2-3=30+8=7!Final Answer:+2-3+8",
         "positionGap": 53,
-        "prompt": "2,3,8=7?",
+        "prompt": "+2+3+8=7?",
       },
     ]
   `);
@@ -257,7 +257,7 @@ test('draws that must not change', () => {
     {
       "completion": "<Parallel><Path>+8=20-1=19+7=26-5=21?</Path><Path>+8=8+1=9-7=2+5=7!</Path></Parallel><Summary>+8+1-7+5</Summary><Parallel><Path>+8=23+1=24+7=0+5=24?</Path><Path>+8=8+1=11+7=18+5=23?</Path></Parallel><Summary>+8+1-7+5</Summary>Final Answer:+8+1-7+5",
       "positionGap": 77,
-      "prompt": "8,1,7,5=7!",
+      "prompt": "+8+1+7+5=7!",
     }
   `);
 });

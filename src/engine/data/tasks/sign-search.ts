@@ -1,5 +1,5 @@
 /**
- * Sign search modulo 31 (default recipe, section 7): `20,11,3=12?` asks for signs that make the numbers add up to the
+ * Sign search modulo 31 (default recipe, section 7): `+20+11+3=12?` asks for signs that make the numbers add up to the
  * target, here +20-11+3 = 12. The first sign is always +. Numbers and target are given, so nothing but trying helps,
  * and an attempt verifies itself: it is the running totals of signed-chain and a verdict, `+20=20+11=0+3=3?` for a
  * miss, `+20=20-11=9+3=12!` for a hit. A single thread cannot sharpen to 1, since it would have to know the signs
@@ -56,8 +56,12 @@ function drawSearch(rng: Rng, { terms, bigShare }: ProblemKnobs): Search & { sol
 
 const signedText = (numbers: readonly number[], signs: readonly number[]): string =>
   numbers.map((value, i) => `${signs[i] > 0 ? '+' : '-'}${value}`).join('');
+/** Numbers with a plus each: a model that can copy the terms of a chain sum copies these too. */
 const promptOf = ({ numbers, target }: Search, parallel: boolean): string =>
-  `${numbers.join(',')}=${target}${parallel ? '!' : '?'}`;
+  `${signedText(
+    numbers,
+    numbers.map(() => 1),
+  )}=${target}${parallel ? '!' : '?'}`;
 
 /** One attempt by the noisy teacher, with signs that are not among those tried before. */
 function attempt(rng: Rng, search: Search, knobs: DocumentKnobs, tried: readonly Attempt[]): Attempt {
@@ -149,11 +153,11 @@ export const signSearch: Task = {
   },
 
   solves({ prompt }: Pick<Problem, 'prompt'>, answer: string): boolean {
-    const asked = /^([\d,]+)=(\d+)[?!]$/.exec(prompt);
+    const asked = /^((?:\+\d+)+)=(\d+)[?!]$/.exec(prompt);
     if (!asked || !/^\+\d+([+-]\d+)*$/.test(answer)) return false;
     const terms = answer.match(/[+-]\d+/g) ?? [];
     const sum = terms.reduce((total, term) => total + Number(term), 0);
-    return terms.map((term) => term.slice(1)).join(',') === asked[1] && mod(sum) === Number(asked[2]);
+    return terms.map((term) => `+${term.slice(1)}`).join('') === asked[1] && mod(sum) === Number(asked[2]);
   },
 
   extractAnswer(response: string): string | null {
