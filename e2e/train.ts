@@ -170,6 +170,10 @@ async function main(): Promise<number> {
             if (event.state === 'failed' || event.state === 'stopped') resolve(1);
             break;
           case 'compiling':
+          case 'runs':
+          case 'history':
+          case 'saved':
+          case 'stored-rollouts':
           case 'stage-started':
           case 'rollout-progress':
           case 'exported':

@@ -7,16 +7,21 @@ import type { Document } from '../engine/data/example.ts';
 import { dataFiles, loadTable, nothingKept } from '../engine/data/load-table.ts';
 import { blobSource } from '../engine/data/read/bytes.ts';
 import { readModelFolder } from '../engine/model/checkpoint.ts';
-import { parameterCount } from '../engine/model/config.ts';
 import { openDevice } from '../engine/model/kernel-gate.ts';
 import { onDeviceLost } from '../engine/tensor/device.ts';
 import { onCompile } from '../engine/tensor/pipelines.ts';
 import { loadTokenizer } from '../engine/tokenizer/hf-tokenizer.ts';
+import type { TrainEvent } from '../engine/train/events.ts';
 import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
-import { type RunHandle, runRecipe } from '../engine/train/run.ts';
+import { type RunContext, type RunHandle, runRecipe } from '../engine/train/run.ts';
 import type { LoadedModel } from '../engine/train/setup.ts';
+import { KeptRuns } from './kept-runs.ts';
+import { ModelShelf, splitDrop } from './model-shelf.ts';
+import { ModelStore } from './model-store.ts';
 import type { Command, EngineEvent, ExportedFile, RunState, StartOptions } from './protocol.ts';
 import { RewardSandbox } from './reward-sandbox.ts';
+import { OpfsDirectory } from './run-store/directory.ts';
+import { MemoryDirectory } from './run-store/memory-directory.ts';
 
 type BackendChoice = Extract<Command, { type: 'init' }>['backend'];
 
@@ -41,11 +46,18 @@ let handle: RunHandle | null = null;
 /** Optimizer steps that may still be made while paused (single step). */
 let stepsAllowed = 0;
 let stopAsked = false;
+let lost = false;
 /** Resolves when a paused run may look again. */
 let wake: (() => void) | null = null;
 const dropped = new Map<string, readonly Document[]>();
-let droppedModel: LoadedModel | null = null;
+const models = new ModelShelf({ openStore: () => ModelStore.open(), post, fetch: (...args) => fetch(...args) });
 const sandbox = new RewardSandbox();
+let kept: Promise<KeptRuns> | null = null;
+/** The runs on disk; without a disk they last as long as the page. */
+const keptRuns = (): Promise<KeptRuns> => {
+  kept ??= OpfsDirectory.root().then((root) => new KeptRuns(root ?? new MemoryDirectory(), post));
+  return kept;
+};
 
 /** Lets waiting commands in: they are macrotasks, and on the CPU a run awaits only microtasks. */
 const breathe = (): Promise<void> =>
@@ -73,6 +85,8 @@ function open(backend: BackendChoice): Promise<void> {
   return opened.ready;
 }
 
+let deviceName = '';
+
 /** Ends the watch over the device before. */
 let unwatch = (): void => {};
 
@@ -81,6 +95,8 @@ async function init(backend: BackendChoice): Promise<void> {
   unwatch();
   unwatch = onDeviceLost((message) => {
     stopAsked = true;
+    // What was on the device is gone; the last save on disk is what the run goes on from.
+    lost = true;
     opened = null;
     fail(
       new UserError(
@@ -89,6 +105,7 @@ async function init(backend: BackendChoice): Promise<void> {
       true,
     );
   });
+  deviceName = `${device.backend} · ${device.name}`;
   post({ type: 'ready', device });
   onCompile((done, all) => post({ type: 'compiling', done, all }));
 }
@@ -113,28 +130,54 @@ async function loadShipped(name: string): Promise<LoadedModel> {
   };
 }
 
-async function start(document: unknown, options: StartOptions): Promise<void> {
+function refuseSecond(): void {
   if (state === 'running' || state === 'paused' || state === 'loading')
     throw new UserError('A run is already going. Stop it before you start another.');
+}
+
+async function start(document: unknown, options: StartOptions): Promise<void> {
+  refuseSecond();
   const resume = options.resume ?? null;
   const recipe = resume ? parseRecipe(resume.recipe) : scaleRecipe(parseRecipe(document), options.scale);
+  await run(async () => {
+    if (options.store) await (await keptRuns()).begin(recipe, options.scale, deviceName, []);
+    return { recipe, scale: options.scale, resume };
+  });
+}
+
+/** Goes on with a run on disk. */
+async function resumeRun(id: string): Promise<void> {
+  refuseSecond();
+  await run(async () => {
+    const { saved, base } = await (await keptRuns()).resume(id);
+    return { recipe: saved.recipe, scale: saved.scale, resume: saved, base };
+  });
+}
+
+type Begun = Pick<RunContext, 'recipe' | 'scale' | 'resume' | 'base'>;
+
+async function run(begin: () => Promise<Begun>): Promise<void> {
   stopAsked = false;
+  lost = false;
+  saveAsked = false;
   stepsAllowed = 0;
   setState('loading');
+  let ended: 'finished' | 'failed' | 'unfinished' = 'failed';
   try {
     await (opened?.ready ?? open('auto'));
+    const begun = await begin();
     handle = runRecipe({
-      recipe,
-      scale: options.scale,
-      resume,
+      ...begun,
       dropped,
-      droppedModel,
+      droppedModel: begun.base ? null : await models.dropped(begun.recipe),
       loadShipped,
+      loadHub: (name, revision) => models.loadHub(name, revision),
       customReward: sandbox,
     });
     setState('running');
     await drive(handle);
-    setState(stopAsked ? 'stopped' : 'finished');
+    ended = lost ? 'failed' : stopAsked ? 'unfinished' : 'finished';
+    setState(lost ? 'failed' : stopAsked ? 'stopped' : 'finished');
   } catch (error) {
     // A GPU that reported an error stays faulty: the next run opens the backend anew.
     opened = null;
@@ -143,18 +186,39 @@ async function start(document: unknown, options: StartOptions): Promise<void> {
   } finally {
     handle = null;
     sandbox.dispose();
+    await (await keptRuns()).end(ended);
+    await listRuns();
   }
 }
 
+async function listRuns(): Promise<void> {
+  post({ type: 'runs', runs: await (await keptRuns()).list() });
+}
+
 async function drive(run: RunHandle): Promise<void> {
+  const runs = await keptRuns();
+  /** Only between two steps; else it waits for the end of this one. */
+  const saveNow = async (): Promise<void> => {
+    const saving = run.save();
+    if (!saving) return;
+    saveAsked = false;
+    if (runs.id) await runs.see({ type: 'autosave', saved: await saving });
+  };
   try {
     for (;;) {
       await breathe();
+      if (saveAsked) await saveNow();
       if (exportAsked) {
         exportAsked = false;
         post({ type: 'exported', files: await run.exportModel() });
       }
-      while (state === 'paused' && stepsAllowed === 0 && !stopAsked && !exportAsked)
+      while (
+        state === 'paused' &&
+        stepsAllowed === 0 &&
+        !stopAsked &&
+        !exportAsked &&
+        !(saveAsked && run.save())
+      )
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -165,13 +229,23 @@ async function drive(run: RunHandle): Promise<void> {
       const event = next.value;
       if (event.type === 'step' && stepsAllowed > 0) stepsAllowed--;
       if (event.type === 'checkpoint') lastFolder = event.files.map(copyOf);
-      if (event.type !== 'tick') post(event);
+      if (await runs.see(event)) tell(event);
+      if (saveAsked && event.type === 'step') await saveNow();
     }
   } finally {
-    if (stopAsked) lastFolder = await run.exportModel().catch(() => lastFolder);
+    if (stopAsked && !lost) await saveNow().catch((error) => fail(error, false));
+    if (stopAsked && !lost) lastFolder = await run.exportModel().catch(() => lastFolder);
     await run.events.return(undefined);
   }
 }
+
+function tell(event: TrainEvent): void {
+  if (event.type === 'tick' || event.type === 'base') return;
+  post(event);
+}
+
+/** Someone leaves the page: the run is saved as soon as its step is done. */
+let saveAsked = false;
 
 /** The last model that was trained stays available after its run. */
 let lastFolder: ExportedFile[] | null = null;
@@ -194,31 +268,9 @@ function look(): void {
   wake = null;
 }
 
-/** Files of a Hugging Face folder, as opposed to data. */
-const MODEL_FILE =
-  /^(config|generation_config|tokenizer|tokenizer_config|special_tokens_map)\.json$|\.safetensors(\.index\.json)?$/;
-
-async function dropModel(files: readonly File[]): Promise<void> {
-  const contents = new Map<string, ArrayBuffer>();
-  for (const file of files) contents.set(file.name, await file.arrayBuffer());
-  const folder = readModelFolder(contents);
-  const facts = { architecture: folder.config.architecture, parameters: parameterCount(folder.config) };
-  const size = `${facts.architecture}, ${facts.parameters.toLocaleString('en')} parameters`;
-  if (folder.tokenizerJson === null) {
-    const message = `The model is whole (${size}), but its folder has no tokenizer.json, which a run needs. Drop it together with the other files.`;
-    post({ type: 'model', report: { ...facts, usable: false, message } });
-    return;
-  }
-  const tokenizer = loadTokenizer(folder.tokenizerJson, folder.tokenizerConfigJson);
-  droppedModel = { config: folder.config, weights: folder.weights, tokenizer };
-  const message = `Model loaded: ${size}. Recipes with "model": {"source": "dropped"} start from it.`;
-  post({ type: 'model', report: { ...facts, usable: true, message } });
-}
-
 async function drop(all: readonly File[]): Promise<void> {
-  const model = all.filter((file) => MODEL_FILE.test(file.name));
-  if (model.length > 0) await dropModel(model).catch((error) => fail(error, false));
-  const files = all.filter((file) => !MODEL_FILE.test(file.name));
+  const { model, data: files } = splitDrop(all);
+  if (model.length > 0) await models.drop(model).catch((error) => fail(error, false));
   for (const file of files) {
     try {
       for await (const source of dataFiles(blobSource(file.name, file))) {
@@ -262,11 +314,50 @@ async function handleCommand(command: Command): Promise<void> {
       stopAsked = true;
       look();
       break;
+    case 'save':
+      saveAsked = true;
+      look();
+      break;
+    case 'list-runs':
+      await listRuns();
+      break;
+    case 'open-run':
+      await (await keptRuns()).open(command.id);
+      break;
+    case 'resume-run':
+      await resumeRun(command.id);
+      break;
+    case 'delete-run':
+      await (await keptRuns()).delete(command.id);
+      await listRuns();
+      break;
+    case 'describe-run':
+      await (await keptRuns()).describe(command.id, { name: command.name, notes: command.notes });
+      await listRuns();
+      break;
+    case 'read-rollouts':
+      await (await keptRuns()).rollouts(command.id, command.stage, command.step);
+      break;
     case 'export':
       exportModel();
       break;
     case 'drop':
       await drop(command.files);
+      break;
+    case 'models':
+      await models.list();
+      break;
+    case 'hub-model':
+      await models.hub(command.name, command.revision, command.token);
+      break;
+    case 'open-model':
+      await models.open(command.id);
+      break;
+    case 'delete-model':
+      await models.delete(command.id);
+      break;
+    case 'cancel-model':
+      models.cancel();
       break;
     default:
       unreachable(command);

@@ -13,6 +13,8 @@ import type {
   TrainEvent,
 } from '../engine/train/events.ts';
 import type { Recipe, Stage } from '../engine/train/recipe.ts';
+import type { KeptModel } from './model-store.ts';
+import type { RunRecord } from './run-store/run-store.ts';
 
 export {
   type ArmResult,
@@ -29,10 +31,12 @@ export { METRICS, type MetricName } from '../engine/train/metrics.ts';
 export { helpFor, type Knob, parseRecipe } from '../engine/train/recipe.ts';
 export type {
   DatasetReport,
+  KeptModel,
   Recipe,
   RolloutRecord,
   RolloutTree,
   RowIssue,
+  RunRecord,
   SavedRun,
   Segment,
   Stage,
@@ -48,6 +52,14 @@ export interface StartOptions {
   scale: number;
   /** An autosave to go on from. */
   resume?: SavedRun;
+  /** Keep the run on disk, so that it survives a reload (the page does; a headless run keeps its own folder). */
+  store?: boolean;
+}
+
+/** A run on disk as the list shows it. */
+export interface ListedRun extends RunRecord {
+  /** It runs now, in this tab or in another one. */
+  going: 'here' | 'elsewhere' | null;
 }
 
 export type Command =
@@ -59,9 +71,29 @@ export type Command =
   /** One optimizer step, then pause again. */
   | { type: 'step' }
   | { type: 'stop' }
+  /** Saves the run at the end of its step, whatever the clock says: the page is being left. */
+  | { type: 'save' }
+  | { type: 'list-runs' }
+  /** Shows a run: its log, as the events that it had. */
+  | { type: 'open-run'; id: string }
+  /** Goes on with a run from its last good save. */
+  | { type: 'resume-run'; id: string }
+  | { type: 'delete-run'; id: string }
+  | { type: 'describe-run'; id: string; name?: string; notes?: string }
+  /** Asks for the rollouts of one step of a run on disk. */
+  | { type: 'read-rollouts'; id: string; stage: string; step: number }
   /** Asks for the current model as a Hugging Face folder. */
   | { type: 'export' }
-  | { type: 'drop'; files: File[] };
+  | { type: 'drop'; files: File[] }
+  /** Asks for the list of kept models. */
+  | { type: 'models' }
+  /** Downloads a model of the Hub (`owner/name[@revision]`), or opens it where it is kept. The token stays in memory. */
+  | { type: 'hub-model'; name: string; revision?: string; token?: string }
+  /** Makes a kept model the one that recipes with `model.source: "dropped"` start from. */
+  | { type: 'open-model'; id: string }
+  | { type: 'delete-model'; id: string }
+  /** Ends the download or import that is going on. */
+  | { type: 'cancel-model' };
 
 /** What the engine runs on, in words for the page. */
 export interface DeviceReport {
@@ -78,8 +110,21 @@ export interface DeviceReport {
 }
 
 export interface ModelReport {
+  /** `owner/name` of the Hub, or the name of what was dropped. */
+  name: string;
+  source: 'dropped' | 'hub';
+  format: 'huggingface' | 'gguf' | 'llama2c';
   architecture: string;
   parameters: number;
+  /** Tokens, those that were added included. */
+  vocabulary: number;
+  layers: number;
+  /** Bytes of the weights as they were stored. */
+  bytes: number;
+  chatTemplate: boolean;
+  /** Tokens that the model lacked and was given. */
+  tagsAdded: readonly string[];
+  notes: readonly string[];
   /** Whether the folder has a tokenizer with the six tags, without which no run can start from it. */
   usable: boolean;
   /** What the person should know, in a sentence. */
@@ -88,16 +133,40 @@ export interface ModelReport {
 
 export type RunState = 'idle' | 'loading' | 'running' | 'paused' | 'stopped' | 'finished' | 'failed';
 
+/** A step of which rollouts are on disk. */
+export interface RolloutStep {
+  stage: string;
+  step: number;
+  count: number;
+}
+
+/** The events that a log keeps. */
+export type HistoryEvent = Exclude<
+  TrainEvent,
+  { type: 'tick' | 'base' | 'rollout-progress' | 'rollouts' | 'checkpoint' | 'autosave' }
+>;
+
 export type EngineEvent =
   | { type: 'ready'; device: DeviceReport }
   | { type: 'state'; state: RunState }
   /** Kernels of the GPU are being compiled: the first steps of a shape wait for them. */
   | { type: 'compiling'; done: number; all: number }
-  | Exclude<TrainEvent, { type: 'tick' }>
+  | Exclude<TrainEvent, { type: 'tick' | 'base' }>
+  /** All runs on disk, newest first. */
+  | { type: 'runs'; runs: ListedRun[] }
+  /** What a run on disk has been so far, in place of what the page shows. */
+  | { type: 'history'; record: RunRecord; events: HistoryEvent[]; rolloutSteps: RolloutStep[] }
+  | { type: 'stored-rollouts'; id: string; stage: string; step: number; records: RolloutRecord[] }
+  /** A save of the run is whole on disk. */
+  | { type: 'saved'; id: string; stage: number; step: number }
   | { type: 'exported'; files: ExportedFile[] }
   | { type: 'dataset'; report: DatasetReport }
-  /** A model folder was dropped: recipes with `model.source: "dropped"` start from it. */
+  /** A model was loaded: of dropped ones, recipes with `model.source: "dropped"` start from it. */
   | { type: 'model'; report: ModelReport }
+  /** Bytes of a model that is being downloaded, read or kept for the next visit. */
+  | { type: 'model-progress'; phase: 'download' | 'read' | 'keep'; name: string; done: number; all: number }
+  /** The models that are kept in the browser, the newest first. */
+  | { type: 'models'; models: KeptModel[] }
   /** A sentence for the person: names the thing, the reason and the way out. */
   | { type: 'error'; message: string; fatal: boolean }
   | { type: 'notice'; message: string };

@@ -72,6 +72,8 @@ export interface StepEvent {
 
 export type TrainEvent =
   | { type: 'run-started'; recipe: Recipe; stages: StageSummary[]; parameters: number; vocabulary: number }
+  /** What a run needs besides its save to go on elsewhere; comes once, at the start. */
+  | { type: 'base'; config: unknown; tokenizerJson: unknown; tokenizerConfigJson: unknown }
   | { type: 'stage-started'; index: number }
   | StepEvent
   /** The group that is being sampled now: one tree per sample, growing. */

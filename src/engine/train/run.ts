@@ -5,7 +5,7 @@
 import { UserError } from '../../base/assert.ts';
 import { foldKey } from '../../base/rng.ts';
 import { taskNamed } from '../data/tasks/index.ts';
-import { parameterCount } from '../model/config.ts';
+import { modelConfigJson, parameterCount } from '../model/config.ts';
 import { Decoder } from '../model/decoder.ts';
 import { readFloatTensors } from '../model/safetensors.ts';
 import type { CustomRewardRunner } from '../reward/custom.ts';
@@ -48,7 +48,10 @@ export interface RunContext {
   resume: SavedRun | null;
   dropped: DroppedData;
   droppedModel: LoadedModel | null;
+  /** Config and tokenizer of the model that a resumed run began with; without it the recipe's source is asked again. */
+  base?: Omit<LoadedModel, 'weights'> | null;
   loadShipped: ModelSources['loadShipped'];
+  loadHub?: ModelSources['loadHub'];
   /** Runs the code of custom rewards, in a sandbox; a recipe that has one is refused without it. */
   customReward?: CustomRewardRunner;
 }
@@ -63,10 +66,19 @@ export interface RunHandle {
   events: AsyncGenerator<TrainEvent>;
   /** The model as a Hugging Face folder; only between two events. */
   exportModel(): Promise<SavedFile[]>;
+  /** A save of the run as it is; null in the middle of a step, whose half no save can hold. */
+  save(): Promise<SavedRun> | null;
+}
+
+interface Current {
+  model: Decoder | null;
+  tokenizer: Tokenizer | null;
+  /** Set between two steps. */
+  save: (() => Promise<SavedRun>) | null;
 }
 
 export function runRecipe(context: RunContext): RunHandle {
-  const current: { model: Decoder | null; tokenizer: Tokenizer | null } = { model: null, tokenizer: null };
+  const current: Current = { model: null, tokenizer: null, save: null };
   return {
     events: run(context, current),
     async exportModel() {
@@ -76,18 +88,19 @@ export function runRecipe(context: RunContext): RunHandle {
         );
       return modelFolder(current.model, current.tokenizer);
     },
+    save: () => current.save?.() ?? null,
   };
 }
 
-async function* run(
-  context: RunContext,
-  current: { model: Decoder | null; tokenizer: Tokenizer | null },
-): AsyncGenerator<TrainEvent> {
+async function* run(context: RunContext, current: Current): AsyncGenerator<TrainEvent> {
   const { recipe, resume } = context;
   const tensorsBefore = memory().numTensors;
-  const loaded = await initialModel(recipe, { ...context, documents: [...context.dropped.values()].flat() });
-  const { tokenizer } = loaded;
   const saved = resume ? readFloatTensors(resume.state, 'the save') : null;
+  const loaded =
+    saved && context.base
+      ? { ...context.base, weights: saved }
+      : await initialModel(recipe, { ...context, documents: [...context.dropped.values()].flat() });
+  const { tokenizer } = loaded;
   const model = new Decoder(loaded.config, saved ?? loaded.weights);
   current.model = model;
   current.tokenizer = tokenizer;
@@ -112,6 +125,12 @@ async function* run(
       stages: recipe.stages.map(({ name, kind, steps }) => ({ name, kind, steps })),
       parameters: parameterCount(loaded.config),
       vocabulary: loaded.config.vocabSize,
+    };
+    yield {
+      type: 'base',
+      config: modelConfigJson(loaded.config, tokenizer.special),
+      tokenizerJson: tokenizer.json,
+      tokenizerConfigJson: tokenizer.configJson,
     };
     if (!resume)
       for (const { stage, message } of curriculumWarnings(recipe))
@@ -194,6 +213,9 @@ async function* run(
           const { step } = event;
           const verdict = rails.see(step, event.metrics);
           next = verdict.next;
+          // Not on the step that promotes: going on from there would take one more step of this stage.
+          if (verdict.next === 'go-on')
+            current.save = () => saveRun(model, optimizer, place(index, step, rails.state), reference);
           if (allFinite(event.metrics))
             yield {
               ...event,
@@ -205,6 +227,7 @@ async function* run(
                 ...(rails.solveRate !== null && { 'curriculum/solve_rate': rails.solveRate }),
               },
             };
+          current.save = null;
           for (const notice of verdict.notices) yield { type: 'notice', stage: stage.name, step, ...notice };
           if (verdict.next === 'stop') {
             if (rails.lastGood) yield { type: 'autosave', saved: rails.lastGood };

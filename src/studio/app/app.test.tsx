@@ -51,6 +51,7 @@ async function press(id: string): Promise<void> {
 
 beforeEach(async () => {
   window.location.hash = '';
+  localStorage.clear();
   vi.useFakeTimers();
   vi.resetModules();
   FakeWorker.current = null;
@@ -122,7 +123,7 @@ test('a first visit says what Start does; Start sends the chosen recipe', async 
   expect(window.location.hash).toBe('#/live');
   expect(sent()).toEqual([
     { type: 'init', backend: 'auto' },
-    { type: 'start', recipe, options: { scale: 1, resume: undefined } },
+    { type: 'start', recipe, options: { scale: 1, resume: undefined, store: true } },
   ]);
 });
 
@@ -215,4 +216,62 @@ test('every error stays until it is closed; a data set tells its bad rows', asyn
   expect(find('error')).toBeNull();
   await press('train-on-file');
   expect(sent()[before]).toEqual({ type: 'init', backend: 'wasm' });
+});
+
+test('a run that was interrupted is offered, and goes on where it was saved', async () => {
+  localStorage.setItem('polypath.kept', '1');
+  await act(async () => root.unmount());
+  const { App } = await import('./app.tsx');
+  root = createRoot(container);
+  await act(async () => root.render(<App />));
+  expect(sent().at(-1)).toEqual({ type: 'list-runs' });
+  const run = {
+    id: 'r1',
+    name: 'Chain sums',
+    recipe: { stages: [{ name: 'sft' }, { name: 'rl-hard' }] } as never,
+    scale: 1,
+    created: 0,
+    updated: 0,
+    state: 'unfinished' as const,
+    saved: { stage: 1, step: 412, at: Date.now() - 3 * 60_000 },
+    parameters: 1,
+    device: '',
+    scores: {},
+    elapsedSeconds: 0,
+    tokens: 0,
+    notes: '',
+    going: null,
+  };
+  await tell({ type: 'runs', runs: [{ ...run, id: 'r0', state: 'finished' }, run] });
+  expect(text('resume-banner')).toMatch(/Chain sums was interrupted.*step 412 of rl-hard, 3 minutes ago/);
+  await press('resume-run');
+  expect(sent().slice(-2)).toEqual([
+    { type: 'init', backend: 'auto' },
+    { type: 'resume-run', id: 'r1' },
+  ]);
+  // Its history fills the page: the stages as they were, and what was told then is not told again.
+  await tell({
+    type: 'history',
+    record: run,
+    rolloutSteps: [],
+    events: [
+      begun[2],
+      { type: 'stage-started', index: 0 },
+      {
+        type: 'step',
+        stage: 'sft',
+        stageIndex: 0,
+        kind: 'sft',
+        step: 10,
+        timeSeconds: 9,
+        metrics: { loss: 1 },
+      },
+      { type: 'notice', message: 'An old notice' },
+      { type: 'stage-started', index: 1 },
+    ] as never,
+  });
+  expect(text('stage-sft')).toMatch(/10 \/ 10/);
+  expect(document.body.textContent).not.toMatch(/An old notice/);
+  await tell({ type: 'runs', runs: [{ ...run, going: 'elsewhere' }] });
+  expect(text('resume-banner')).toMatch(/goes in another tab/);
 });

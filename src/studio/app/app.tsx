@@ -5,9 +5,10 @@ import '@mantine/core/styles.css';
 import '@mantine/notifications/styles.css';
 import { useEffect } from 'react';
 import { DropVeil } from '../features/data/data-panel.tsx';
+import { ResumeBanner } from '../features/resume/resume-banner.tsx';
 import { loadOffers } from '../store/recipe-draft.ts';
 import { useRoute } from '../store/route.ts';
-import { clearErrors, clearNotices, showError, useStudio } from '../store/studio-store.ts';
+import { clearErrors, clearNotices, commands, showError, useStudio } from '../store/studio-store.ts';
 import { SCREEN_VIEWS } from './screens.tsx';
 import { SCREEN_NAMES, Shell } from './shell.tsx';
 import { theme } from './theme.ts';
@@ -63,6 +64,12 @@ function Page() {
     loadOffers().catch((error: Error) => showError(error.message));
   }, []);
   useEffect(() => {
+    // A page that is hidden may never be seen again: phones end it without a word.
+    const save = () => document.visibilityState === 'hidden' && commands.save();
+    document.addEventListener('visibilitychange', save);
+    return () => document.removeEventListener('visibilitychange', save);
+  }, []);
+  useEffect(() => {
     document.title = `${SCREEN_NAMES[screen]} · Polypath`;
   }, [screen]);
   return (
@@ -71,6 +78,7 @@ function Page() {
         <h1>{SCREEN_NAMES[screen]}</h1>
       </VisuallyHidden>
       <Messages />
+      <ResumeBanner />
       <View />
       <DropVeil />
     </Shell>

@@ -31,3 +31,13 @@ export function formatDuration(seconds: number | null): string {
   if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
   return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
 }
+
+/** "just now", "3 minutes ago", "2 days ago". */
+export function formatAge(milliseconds: number): string {
+  const minutes = Math.floor(milliseconds / 60_000);
+  const say = (count: number, unit: string) => `${count} ${unit}${count === 1 ? '' : 's'} ago`;
+  if (minutes < 1) return 'just now';
+  if (minutes < 60) return say(minutes, 'minute');
+  if (minutes < 24 * 60) return say(Math.floor(minutes / 60), 'hour');
+  return say(Math.floor(minutes / (24 * 60)), 'day');
+}

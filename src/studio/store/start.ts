@@ -7,7 +7,7 @@ import { commands, showError, useStudio } from './studio-store.ts';
 
 export async function startDraft(): Promise<void> {
   const { document, scale } = useDraft.getState();
-  const options = { scale, backend: useStudio.getState().compute };
+  const options = { scale, backend: useStudio.getState().compute, store: true };
   try {
     if (!isExperiment(document)) commands.start(document, options);
     else

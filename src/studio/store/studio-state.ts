@@ -4,9 +4,12 @@ import type {
   DatasetReport,
   DeviceReport,
   EngineEvent,
+  ListedRun,
+  KeptModel,
   ModelReport,
   Recipe,
   RolloutRecord,
+  RolloutStep,
   RolloutTree,
   RunState,
 } from '../../worker/protocol.ts';
@@ -71,8 +74,17 @@ export interface StudioState {
   group: GrowingGroup | null;
   /** Rollouts of the last step. */
   records: RolloutRecord[];
+  /** Runs on disk, newest first; null before the list was asked for. */
+  kept: readonly ListedRun[] | null;
+  /** The run on disk that the page shows, and the steps of it that have rollouts there. */
+  shown: { id: string; rolloutSteps: readonly RolloutStep[] } | null;
+  /** When the run that goes was last saved on disk: its stage and step. */
+  saved: { stage: number; step: number } | null;
   datasets: DatasetReport[];
   model: ModelReport | null;
+  /** A model that is being downloaded, read or kept. */
+  modelProgress: Extract<EngineEvent, { type: 'model-progress' }> | null;
+  keptModels: readonly KeptModel[];
   /** What went wrong, oldest first, until it is closed or the person tries again. */
   errors: readonly string[];
   /** What the page has yet to tell. */
@@ -95,8 +107,13 @@ export function initialState(): StudioState {
     marks: [],
     group: null,
     records: [],
+    kept: null,
+    shown: null,
+    saved: null,
     datasets: [],
     model: null,
+    modelProgress: null,
+    keptModels: [],
     errors: [],
     notices: [],
   };
@@ -131,6 +148,8 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
         marks: [],
         group: null,
         records: [],
+        shown: null,
+        saved: null,
         errors: [],
       };
     case 'stage-started':
@@ -188,12 +207,37 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
       const marks = withMark(state, 'warning', `back to step ${event.step} of ${event.stage}`);
       return { ...state, stages, evaluations, marks, version: state.version + 1 };
     }
+    case 'history': {
+      const { record, events, rolloutSteps } = event;
+      const replayed = (events as EngineEvent[]).reduce(reduce, { ...state, stages: [] });
+      // What was told then is not news; a run without an event has a recipe at least.
+      return {
+        ...replayed,
+        recipe: record.recipe,
+        notices: state.notices,
+        errors: state.errors,
+        shown: { id: record.id, rolloutSteps },
+        saved: record.saved,
+        version: state.version + 1,
+      };
+    }
+    case 'runs':
+      return { ...state, kept: event.runs };
+    case 'saved':
+      return { ...state, saved: { stage: event.stage, step: event.step } };
+    // Whoever asked for them waits for them.
+    case 'stored-rollouts':
+      return state;
     case 'dataset': {
       const others = state.datasets.filter((report) => report.name !== event.report.name);
       return { ...state, datasets: [event.report, ...others] };
     }
     case 'model':
-      return { ...state, model: event.report };
+      return { ...state, model: event.report, modelProgress: null };
+    case 'model-progress':
+      return { ...state, modelProgress: event.done < event.all ? event : null };
+    case 'models':
+      return { ...state, keptModels: event.models };
     case 'error':
       return withError(state, event.message);
     case 'compiling':

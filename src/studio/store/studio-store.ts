@@ -34,13 +34,46 @@ export interface PublicStartOptions extends Partial<StartOptions> {
   backend?: BackendChoice;
 }
 
+/** Set once a run was kept on disk here; a flag that the page can read without loading the engine. */
+const KEPT = 'polypath.kept';
+
+export function hasKeptRuns(): boolean {
+  try {
+    return localStorage.getItem(KEPT) !== null;
+  } catch {
+    return false; // a page may be denied its storage
+  }
+}
+
+function noteKeptRuns(): void {
+  try {
+    localStorage.setItem(KEPT, '1');
+  } catch {
+    // Then the list is read when someone looks at the Runs screen.
+  }
+}
+
 /** Commands of the page, used by its buttons and by headless runners alike (`window.polypath`). */
 export const commands = {
-  start(recipe: unknown, { backend = 'auto', scale = 1, resume }: PublicStartOptions = {}): void {
+  /** `store`: keep the run on disk. The page's own buttons do. */
+  start(recipe: unknown, { backend = 'auto', scale = 1, resume, store }: PublicStartOptions = {}): void {
+    clearErrors();
+    if (store) noteKeptRuns();
+    client.send({ type: 'init', backend });
+    client.send({ type: 'start', recipe, options: { scale, resume, store } });
+  },
+  /** Goes on with a run on disk. */
+  resumeRun(id: string, backend: BackendChoice = 'auto'): void {
     clearErrors();
     client.send({ type: 'init', backend });
-    client.send({ type: 'start', recipe, options: { scale, resume } });
+    client.send({ type: 'resume-run', id });
   },
+  listRuns: () => client.send({ type: 'list-runs' }),
+  openRun: (id: string) => client.send({ type: 'open-run', id }),
+  deleteRun: (id: string) => client.send({ type: 'delete-run', id }),
+  describeRun: (id: string, change: { name?: string; notes?: string }) =>
+    client.send({ type: 'describe-run', id, ...change }),
+  save: () => client.send({ type: 'save' }),
   pause: () => client.send({ type: 'pause' }),
   resume: () => client.send({ type: 'resume' }),
   step: () => client.send({ type: 'step' }),

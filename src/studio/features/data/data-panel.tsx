@@ -27,7 +27,7 @@ function Report({ report }: { report: DatasetReport }) {
           disabled={busy || report.kept === 0}
           onClick={() => {
             go('live');
-            commands.start(fileRecipe(report.name), { backend });
+            commands.start(fileRecipe(report.name), { backend, store: true });
           }}
         >
           Train on this file
