@@ -170,6 +170,8 @@ async function main(): Promise<number> {
             if (event.state === 'failed' || event.state === 'stopped') resolve(1);
             break;
           case 'compiling':
+          case 'model-progress':
+          case 'models':
           case 'runs':
           case 'history':
           case 'saved':

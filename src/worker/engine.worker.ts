@@ -50,7 +50,11 @@ let lost = false;
 /** Resolves when a paused run may look again. */
 let wake: (() => void) | null = null;
 const dropped = new Map<string, readonly Document[]>();
-const models = new ModelShelf({ openStore: () => ModelStore.open(), post, fetch: (...args) => fetch(...args) });
+const models = new ModelShelf({
+  openStore: () => ModelStore.open(),
+  post,
+  fetch: (...args) => fetch(...args),
+});
 const sandbox = new RewardSandbox();
 let kept: Promise<KeptRuns> | null = null;
 /** The runs on disk; without a disk they last as long as the page. */

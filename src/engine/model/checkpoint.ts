@@ -3,6 +3,7 @@ import { messageOf, UserError } from '../../base/assert.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { type ModelConfig, modelConfigJson, parseModelConfig, tensorShapes } from './config.ts';
 import { readSafetensors, type StoredTensor, writeSafetensors } from './safetensors.ts';
+import { checkTensors, listNames } from './tensor-check.ts';
 
 /** Weights by their Hugging Face names. */
 export type Weights = Map<string, { shape: readonly number[]; data: Float32Array }>;
@@ -16,9 +17,6 @@ export interface ModelFolder {
 }
 
 const INDEX = 'model.safetensors.index.json';
-/** How many names one message lists. */
-const MAX_NAMES = 5;
-
 /** A file by its name, in whatever folder it came. */
 function find(files: ReadonlyMap<string, ArrayBuffer>, name: string): ArrayBuffer | null {
   if (files.has(name)) return files.get(name)!;
@@ -33,12 +31,6 @@ function parseJson(bytes: ArrayBuffer, name: string): unknown {
     throw new UserError(`${name} is not JSON (${messageOf(error)}).`);
   }
 }
-
-const list = (names: readonly string[]): string =>
-  names
-    .slice(0, MAX_NAMES)
-    .map((name) => `"${name}"`)
-    .join(', ') + (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '');
 
 function readTensors(files: ReadonlyMap<string, ArrayBuffer>): Map<string, StoredTensor> {
   const single = find(files, 'model.safetensors');
@@ -55,7 +47,7 @@ function readTensors(files: ReadonlyMap<string, ArrayBuffer>): Map<string, Store
   const shards = [...new Set(Object.values(map))];
   const missing = shards.filter((shard) => !find(files, shard));
   if (missing.length)
-    throw new UserError(`The folder lacks ${list(missing)}, which ${INDEX} names. Add every shard.`);
+    throw new UserError(`The folder lacks ${listNames(missing)}, which ${INDEX} names. Add every shard.`);
   const tensors = new Map<string, StoredTensor>();
   for (const shard of shards)
     for (const [name, tensor] of readSafetensors(find(files, shard)!, shard).tensors)
@@ -78,27 +70,14 @@ export function readModelFolder(files: ReadonlyMap<string, ArrayBuffer>): ModelF
   if (!configBytes) throw new UserError('The folder has no config.json. Choose the whole model folder.');
   const config = parseModelConfig(parseJson(configBytes, 'config.json'));
   const tensors = readTensors(files);
-  const shapes = tensorShapes(config);
+  checkTensors(config, tensors, 'config.json');
   const weights: Weights = new Map();
-  const missing: string[] = [];
-  for (const [name, shape] of shapes) {
-    const tensor = tensors.get(name);
-    if (!tensor) {
-      missing.push(name);
-      continue;
-    }
-    if (!(tensor.data instanceof Float32Array))
-      throw new UserError(`Tensor "${name}" has the type ${tensor.dtype}; weights must be F32, F16 or BF16.`);
-    if (tensor.shape.length !== shape.length || tensor.shape.some((size, i) => size !== shape[i]))
-      throw new UserError(
-        `Tensor "${name}" has the shape [${tensor.shape}], but config.json asks for [${shape}]. The files do not belong together.`,
-      );
-    weights.set(name, { shape, data: tensor.data });
+  for (const [name, shape] of tensorShapes(config)) {
+    const { data, dtype } = tensors.get(name)!;
+    if (!(data instanceof Float32Array))
+      throw new UserError(`Tensor "${name}" has the type ${dtype}; weights must be F32, F16 or BF16.`);
+    weights.set(name, { shape, data });
   }
-  if (missing.length)
-    throw new UserError(
-      `The model file lacks ${list(missing)}, which config.json asks for. The files do not belong together, or a shard is missing.`,
-    );
   const head = tensors.get('lm_head.weight');
   if (config.tieWordEmbeddings && head?.data instanceof Float32Array) {
     if (!sameBits(head.data, weights.get('model.embed_tokens.weight')!.data))
@@ -106,15 +85,6 @@ export function readModelFolder(files: ReadonlyMap<string, ArrayBuffer>): ModelF
         'config.json says "tie_word_embeddings": true, but "lm_head.weight" differs from the embedding. Set it to false to keep the head.',
       );
   }
-  // An unknown tensor (a bias, say) would be left out in silence and change what the model computes.
-  const extra = [...tensors.keys()].filter(
-    (name) =>
-      !shapes.has(name) &&
-      !name.endsWith('.rotary_emb.inv_freq') &&
-      !(config.tieWordEmbeddings && name === 'lm_head.weight'),
-  );
-  if (extra.length)
-    throw new UserError(`The model file holds ${list(extra)}, which config.json does not describe.`);
   const optional = (name: string) => {
     const bytes = find(files, name);
     return bytes ? parseJson(bytes, name) : null;

@@ -21,26 +21,45 @@ const MAX_HEADER = 100_000_000;
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-function readHeader(buffer: ArrayBuffer, file: string): { header: Record<string, unknown>; start: number } {
-  const again = 'Copy or download it again.';
-  if (buffer.byteLength < 8)
-    throw new UserError(`${file} is not a safetensors file: it has ${buffer.byteLength} bytes. ${again}`);
-  const length = Number(new DataView(buffer).getBigUint64(0, true));
+const AGAIN = 'Copy or download it again.';
+
+/**
+ * How many bytes of header follow the first eight.
+ * @param first the file's first bytes, eight if it has as many
+ * @param size bytes of the whole file
+ */
+export function safetensorsHeaderLength(first: Uint8Array<ArrayBuffer>, size: number, file: string): number {
+  if (size < 8 || first.length < 8)
+    throw new UserError(`${file} is not a safetensors file: it has ${size} bytes. ${AGAIN}`);
+  const length = Number(new DataView(first.buffer, first.byteOffset).getBigUint64(0, true));
   if (length > MAX_HEADER)
     throw new UserError(`${file} is not a safetensors file: it does not begin with a header length.`);
-  if (8 + length > buffer.byteLength)
+  if (8 + length > size)
     throw new UserError(
-      `${file} is cut off inside its header (${buffer.byteLength} bytes, the header needs ${8 + length}). ${again}`,
+      `${file} is cut off inside its header (${size} bytes, the header needs ${8 + length}). ${AGAIN}`,
     );
+  return length;
+}
+
+function parseHeader(bytes: Uint8Array, file: string): Record<string, unknown> {
   let header: unknown;
   try {
-    header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(buffer, 8, length)));
+    header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
     throw new UserError(`${file} is not a safetensors file: its header is not JSON (${messageOf(error)}).`);
   }
   if (typeof header !== 'object' || header === null || Array.isArray(header))
     throw new UserError(`${file} is not a safetensors file: its header is not a JSON object.`);
-  return { header: header as Record<string, unknown>, start: 8 + length };
+  return header as Record<string, unknown>;
+}
+
+/** Where a tensor lies: bytes from the end of the header on. */
+export interface TensorRange {
+  name: string;
+  dtype: Dtype;
+  shape: number[];
+  begin: number;
+  end: number;
 }
 
 function decode(dtype: Dtype, bytes: ArrayBuffer): TensorArray {
@@ -62,15 +81,19 @@ function decode(dtype: Dtype, bytes: ArrayBuffer): TensorArray {
   }
 }
 
-/** Reads a whole file. Throws a UserError that names the file, the tensor and the fault. */
-export function readSafetensors(
-  buffer: ArrayBuffer,
+/**
+ * The tensors that a header describes, checked against each other and the file.
+ * @param bytes the bytes of the header, after the first eight
+ * @param size bytes of data behind the header
+ */
+export function safetensorsRanges(
+  bytes: Uint8Array,
+  size: number,
   file: string,
-): { tensors: Map<string, StoredTensor>; metadata: Record<string, string> } {
-  const { header, start } = readHeader(buffer, file);
-  const size = buffer.byteLength - start;
+): { ranges: TensorRange[]; metadata: Record<string, string> } {
+  const header = parseHeader(bytes, file);
   const metadata = Object(header.__metadata__ ?? {}) as Record<string, string>;
-  const ranges: { name: string; dtype: Dtype; shape: number[]; begin: number; end: number }[] = [];
+  const ranges: TensorRange[] = [];
   for (const [name, value] of Object.entries(header)) {
     if (name === '__metadata__') continue;
     const refuse = (reason: string): never => {
@@ -103,6 +126,19 @@ export function readSafetensors(
     covered = end;
   }
   if (covered !== size) throw new UserError(`${file} has ${size - covered} bytes that belong to no tensor.`);
+  return { ranges, metadata };
+}
+
+/** Reads a whole file. Throws a UserError that names the file, the tensor and the fault. */
+export function readSafetensors(
+  buffer: ArrayBuffer,
+  file: string,
+): { tensors: Map<string, StoredTensor>; metadata: Record<string, string> } {
+  const first = new Uint8Array(buffer, 0, Math.min(8, buffer.byteLength));
+  const length = safetensorsHeaderLength(first, buffer.byteLength, file);
+  const start = 8 + length;
+  const head = new Uint8Array(buffer, 8, length);
+  const { ranges, metadata } = safetensorsRanges(head, buffer.byteLength - start, file);
   const tensors = new Map<string, StoredTensor>();
   // slice copies, since the data need not be aligned in the file
   for (const { name, dtype, shape, begin, end } of ranges)

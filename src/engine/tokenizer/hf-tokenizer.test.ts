@@ -50,7 +50,7 @@ describe('tags', () => {
 
   test('missing ones are all named, with the way out', () => {
     expect(() => loadTokenizer(documents(without), CONFIG)).toThrow(
-      /<\/Path>, <Summary> as single tokens.*fine-tuning of real models/,
+      /<\/Path>, <Summary> as single tokens.*Drop the model's files.*both add them/,
     );
   });
 

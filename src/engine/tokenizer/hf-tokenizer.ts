@@ -14,6 +14,9 @@ export interface LoadTokenizerOptions {
   requireTags?: boolean;
 }
 
+/** No vocabulary is near it; a larger id is damage. */
+const MOST_TOKENS = 10_000_000;
+
 interface AddedToken {
   id: number;
   content: string;
@@ -66,10 +69,11 @@ export function loadTokenizer(
   if (requireTags && missing.length > 0)
     throw new UserError(
       `The tokenizer does not have ${missing.join(', ')} as single tokens, which parallel thinking needs. ` +
-        'Adding tokens to a model comes with the fine-tuning of real models; until then use a model whose tokenizer has all six tags.',
+        "Drop the model's files on the page, or name it as a model of the Hub: both add them.",
     );
 
   const inner = innerTokenizer(document, config);
+  special.beforeSummary = beforeSummary(inner, config);
   const hidden = new Set([special.pad, special.bos, special.eos]);
   return {
     vocabSize: names.length,
@@ -108,14 +112,35 @@ function contentOf(value: unknown): string | null {
   return isObject(value) && typeof value.content === 'string' ? value.content : null;
 }
 
-/** Token → id. A Unigram vocabulary is a list of [token, score] in id order. */
+/**
+ * Token → id of a parsed `tokenizer.json`. A Unigram vocabulary is a list of [token, score] in id order.
+ * @throws UserError if the document is no tokenizer
+ */
+export const tokenIds = (json: unknown): Map<string, number> => idsOf(completed(json));
+
 function idsOf({ model, added_tokens }: TokenizerDocument): Map<string, number> {
   const { vocab } = model;
-  const ids = new Map(
-    Array.isArray(vocab) ? vocab.map(([token], id) => [token, id] as const) : Object.entries(vocab),
-  );
-  for (const { id, content } of added_tokens) ids.set(content, id);
+  const ids = new Map<string, number>();
+  const put = (token: unknown, id: unknown) => {
+    if (typeof token !== 'string' || !Number.isSafeInteger(id) || Number(id) < 0 || Number(id) >= MOST_TOKENS)
+      throw new UserError(
+        `The tokenizer.json is damaged: its token ${shown(token)} has the id ${shown(id)}. Take the file from its source again.`,
+      );
+    ids.set(token, Number(id));
+  };
+  if (Array.isArray(vocab)) for (const [id, entry] of vocab.entries()) put(entry?.[0], id);
+  else for (const [token, id] of Object.entries(vocab)) put(token, id);
+  for (const added of added_tokens) put(added?.content, added?.id);
   return ids;
+}
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? 'missing').slice(0, 60);
+
+/** What `before_summary` says is injected between </Parallel> and <Summary>, if it is one token. */
+function beforeSummary(inner: HfTokenizer, config: Record<string, unknown>): number[] {
+  if (typeof config.before_summary !== 'string') return [];
+  const { ids } = inner.encode(config.before_summary, { add_special_tokens: false });
+  return ids.length === 1 && ids[0] !== undefined ? [ids[0]] : [];
 }
 
 function withoutEnd(content: string | null): string {

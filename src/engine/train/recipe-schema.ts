@@ -77,11 +77,17 @@ const shippedModel = v.strictObject({
 });
 
 const droppedModel = v.strictObject({
-  /** The model folder that was dropped on the page (config.json, model.safetensors, tokenizer.json). */
+  /** The model that was dropped on the page: a Hugging Face folder, a GGUF file, or llama2.c's .bin with its tokenizer. */
   source: v.literal('dropped'),
 });
 
-export const modelSchema = v.variant('source', [scratchModel, shippedModel, droppedModel]);
+const hubModel = v.strictObject({
+  source: v.literal('hub'),
+  name: text({ label: 'Model of the Hub', help: 'owner/name on huggingface.co, e.g. HuggingFaceTB/SmolLM2-135M-Instruct. Downloaded once, kept in the browser, offline afterwards.' }),
+  revision: v.optional(text({ label: 'Revision', help: 'A branch, tag or commit. Empty means main as it was when it was downloaded; a commit makes the run repeatable elsewhere.' })),
+});
+
+export const modelSchema = v.variant('source', [scratchModel, shippedModel, droppedModel, hubModel]);
 
 // ------------------------------------------------------------------------------------------------ optimizer
 

@@ -56,10 +56,10 @@ test('a model with the vocabulary of signed-chain reads and writes it token by t
 test('any signs that solve the problem are right, in the answer and in a path', () => {
   // +5+5-5 and +5-5+5 both make 5.
   const block = '<Parallel><Path>+5=5+5=10+5=15?</Path><Path>+5=5-5=0+5=5!</Path></Parallel>';
-  const good = judged('5,5,5=5!', '+5+5-5', `${block}<Summary>+5-5+5</Summary>Final Answer:+5-5+5`);
+  const good = judged('+5+5+5=5!', '+5+5-5', `${block}<Summary>+5-5+5</Summary>Final Answer:+5-5+5`);
   expect(good).toMatchObject({ answer: '+5-5+5', correct: true, reward: 1 });
   expect(good.behaviour).toMatchObject({ blocks: 1, pathAccuracy: 0.5, pathAgreement: 0, verification: 0 });
-  const wrong = judged('5,5,5=5!', '+5+5-5', `${block}<Summary>+5+5+5</Summary>Final Answer:+5+5+5`);
+  const wrong = judged('+5+5+5=5!', '+5+5-5', `${block}<Summary>+5+5+5</Summary>Final Answer:+5+5+5`);
   expect(wrong).toMatchObject({ answer: '+5+5+5', correct: false, reward: -1 });
   // A fork after a miss explores, after a hit it verifies.
   const late = (verdict: string) =>

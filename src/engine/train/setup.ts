@@ -22,7 +22,9 @@ export interface LoadedModel {
 export interface ModelSources {
   /** Fetches a model that is served with the page. */
   loadShipped(name: string): Promise<LoadedModel>;
-  /** The model folder that was dropped on the page. */
+  /** Fetches a model of the Hugging Face Hub, or opens it where it is kept. */
+  loadHub?(name: string, revision?: string): Promise<LoadedModel>;
+  /** The model that was dropped on the page. */
   droppedModel: LoadedModel | null;
   /** The rows that were dropped on the page, whose characters a new vocabulary may need. */
   documents: readonly Document[];
@@ -31,6 +33,13 @@ export interface ModelSources {
 export async function initialModel(recipe: Recipe, sources: ModelSources): Promise<LoadedModel> {
   const source = recipe.model;
   if (source.source === 'shipped') return sources.loadShipped(source.name);
+  if (source.source === 'hub') {
+    if (!sources.loadHub)
+      throw new UserError(
+        `The recipe starts from ${source.name} of the Hugging Face Hub, which can't be reached from here. Download its folder and drop it, with "model": {"source": "dropped"}.`,
+      );
+    return sources.loadHub(source.name, source.revision);
+  }
   if (source.source === 'dropped') {
     if (!sources.droppedModel)
       throw new UserError(
