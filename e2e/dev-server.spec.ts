@@ -37,6 +37,7 @@ test('the development server serves a page whose first Start trains', async ({ p
       });
     });
     // The shipped base model, on the processor: both are fetched in other ways than in the built page.
+    await page.getByTestId('go-recipe').click();
     await page.getByRole('combobox', { name: 'Recipe' }).click();
     await page.getByRole('option', { name: /^Parallel chain sums, from the base model/ }).click();
     await page.getByRole('combobox', { name: 'Compute' }).click();
