@@ -6,6 +6,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chromium } from '@playwright/test';
+import { isModelFile } from '../src/engine/model/blobs.ts';
 import { isExperiment } from '../src/engine/train/experiment.ts';
 import type { EngineEvent, Recipe } from '../src/worker/protocol.ts';
 import { serveApp } from './app-server.ts';
@@ -70,13 +71,14 @@ function line(event: Encoded<Extract<EngineEvent, { type: 'step' }>>): string {
   return `${clock(event.timeSeconds)} ${event.stage} ${event.step}  ${parts.join('  ')}`;
 }
 
-/** A data file alone, or every file of a model folder. */
-async function readDrop(path: string): Promise<{ name: string; bytes: string }[]> {
+/** A data file alone, or every file of a model folder; and the events that say that it is taken, or not. */
+async function readDrop(path: string): Promise<{ files: { name: string; bytes: string }[]; ends: string[] }> {
   const folder = await stat(path).catch(() => stop(`There is no file or folder ${path} to drop.`));
   const paths = folder.isDirectory() ? (await readdir(path)).map((name) => join(path, name)) : [path];
-  return Promise.all(
+  const files = await Promise.all(
     paths.map(async (one) => ({ name: basename(one), bytes: (await readFile(one)).toString('base64') })),
   );
+  return { files, ends: files.some(({ name }) => isModelFile(name)) ? ['model', 'error'] : ['data-done'] };
 }
 
 async function main(): Promise<number> {
@@ -170,6 +172,12 @@ async function main(): Promise<number> {
             if (event.state === 'failed' || event.state === 'stopped') resolve(1);
             break;
           case 'compiling':
+          case 'data-refused':
+          case 'data-progress':
+          case 'data-done':
+          case 'data-sets':
+          case 'data-deleted':
+          case 'data-rows':
           case 'model-progress':
           case 'models':
           case 'runs':
@@ -228,10 +236,10 @@ async function main(): Promise<number> {
         scope.polypath.onEvent((event) => {
           if (event.type !== 'rollout-progress') void scope.polypathEvent(encoded(event));
         });
-        for (const files of drops)
+        for (const { files, ends } of drops)
           await new Promise<void>((resolve) => {
             const stop = scope.polypath.onEvent(({ type }) => {
-              if (!['dataset', 'model', 'error'].includes(type)) return;
+              if (!ends.includes(type)) return;
               stop();
               resolve();
             });

@@ -3,9 +3,6 @@
  * stop are nothing but when (and whether) the next value is asked for.
  */
 import { messageOf, UserError, unreachable } from '../base/assert.ts';
-import type { Document } from '../engine/data/example.ts';
-import { dataFiles, loadTable, nothingKept } from '../engine/data/load-table.ts';
-import { blobSource } from '../engine/data/read/bytes.ts';
 import { readModelFolder } from '../engine/model/checkpoint.ts';
 import { openDevice } from '../engine/model/kernel-gate.ts';
 import { onDeviceLost } from '../engine/tensor/device.ts';
@@ -15,15 +12,18 @@ import type { TrainEvent } from '../engine/train/events.ts';
 import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
 import { type RunContext, type RunHandle, runRecipe } from '../engine/train/run.ts';
 import type { LoadedModel } from '../engine/train/setup.ts';
+import { breathe } from './breathe.ts';
+import { DataShelf } from './data/data-shelf.ts';
+import { DataStore } from './data/data-store.ts';
 import { KeptRuns } from './kept-runs.ts';
-import { ModelShelf, splitDrop } from './model-shelf.ts';
+import { ModelShelf } from './model-shelf.ts';
 import { ModelStore } from './model-store.ts';
-import type { Command, EngineEvent, ExportedFile, RunState, StartOptions } from './protocol.ts';
+import type { EngineCommand, EngineEvent, ExportedFile, RunState, StartOptions } from './protocol.ts';
 import { RewardSandbox } from './reward-sandbox.ts';
 import { OpfsDirectory } from './run-store/directory.ts';
 import { MemoryDirectory } from './run-store/memory-directory.ts';
 
-type BackendChoice = Extract<Command, { type: 'init' }>['backend'];
+type BackendChoice = Extract<EngineCommand, { type: 'init' }>['backend'];
 
 const scope = self as unknown as DedicatedWorkerGlobalScope;
 
@@ -49,7 +49,10 @@ let stopAsked = false;
 let lost = false;
 /** Resolves when a paused run may look again. */
 let wake: (() => void) | null = null;
-const dropped = new Map<string, readonly Document[]>();
+const data = new DataShelf(async () => {
+  const root = await OpfsDirectory.root();
+  return root && new DataStore(root);
+});
 const models = new ModelShelf({
   openStore: () => ModelStore.open(),
   post,
@@ -62,17 +65,6 @@ const keptRuns = (): Promise<KeptRuns> => {
   kept ??= OpfsDirectory.root().then((root) => new KeptRuns(root ?? new MemoryDirectory(), post));
   return kept;
 };
-
-/** Lets waiting commands in: they are macrotasks, and on the CPU a run awaits only microtasks. */
-const breathe = (): Promise<void> =>
-  new Promise((resolve) => {
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => {
-      channel.port1.close();
-      resolve();
-    };
-    channel.port2.postMessage(null);
-  });
 
 function fail(error: unknown, fatal: boolean): void {
   if (!(error instanceof UserError)) console.error(error);
@@ -144,8 +136,9 @@ async function start(document: unknown, options: StartOptions): Promise<void> {
   const resume = options.resume ?? null;
   const recipe = resume ? parseRecipe(resume.recipe) : scaleRecipe(parseRecipe(document), options.scale);
   await run(async () => {
-    if (options.store) await (await keptRuns()).begin(recipe, options.scale, deviceName, []);
-    return { recipe, scale: options.scale, resume };
+    const { dropped, uses } = await data.open(recipe, null);
+    if (options.store) await (await keptRuns()).begin(recipe, options.scale, deviceName, uses);
+    return { recipe, scale: options.scale, resume, dropped };
   });
 }
 
@@ -153,12 +146,13 @@ async function start(document: unknown, options: StartOptions): Promise<void> {
 async function resumeRun(id: string): Promise<void> {
   refuseSecond();
   await run(async () => {
-    const { saved, base } = await (await keptRuns()).resume(id);
-    return { recipe: saved.recipe, scale: saved.scale, resume: saved, base };
+    const { saved, base, data: used } = await (await keptRuns()).resume(id);
+    const { dropped } = await data.open(saved.recipe, used);
+    return { recipe: saved.recipe, scale: saved.scale, resume: saved, base, dropped };
   });
 }
 
-type Begun = Pick<RunContext, 'recipe' | 'scale' | 'resume' | 'base'>;
+type Begun = Pick<RunContext, 'recipe' | 'scale' | 'resume' | 'base' | 'dropped'>;
 
 async function run(begin: () => Promise<Begun>): Promise<void> {
   stopAsked = false;
@@ -172,7 +166,6 @@ async function run(begin: () => Promise<Begun>): Promise<void> {
     const begun = await begin();
     handle = runRecipe({
       ...begun,
-      dropped,
       droppedModel: begun.base ? null : await models.dropped(begun.recipe),
       loadShipped,
       loadHub: (name, revision) => models.loadHub(name, revision),
@@ -272,27 +265,7 @@ function look(): void {
   wake = null;
 }
 
-async function drop(all: readonly File[]): Promise<void> {
-  const { model, data: files } = splitDrop(all);
-  if (model.length > 0) await models.drop(model).catch((error) => fail(error, false));
-  for (const file of files) {
-    try {
-      for await (const source of dataFiles(blobSource(file.name, file))) {
-        const { table, report } = await loadTable(source);
-        if (table.length === 0) throw new UserError(nothingKept(report));
-        dropped.set(
-          source.name,
-          Array.from({ length: table.length }, (_, i) => table.row(i)),
-        );
-        post({ type: 'dataset', report });
-      }
-    } catch (error) {
-      fail(error, false);
-    }
-  }
-}
-
-async function handleCommand(command: Command): Promise<void> {
+async function handleCommand(command: EngineCommand): Promise<void> {
   switch (command.type) {
     case 'init':
       if (handle && opened?.backend !== command.backend)
@@ -346,7 +319,13 @@ async function handleCommand(command: Command): Promise<void> {
       exportModel();
       break;
     case 'drop':
-      await drop(command.files);
+      await models.drop(command.files);
+      break;
+    case 'put-data':
+      data.put(command.name, command.bytes);
+      break;
+    case 'forget-data':
+      data.delete(command.name);
       break;
     case 'models':
       await models.list();
@@ -368,6 +347,6 @@ async function handleCommand(command: Command): Promise<void> {
   }
 }
 
-scope.onmessage = (message: MessageEvent<Command>) => {
+scope.onmessage = (message: MessageEvent<EngineCommand>) => {
   handleCommand(message.data).catch((error) => fail(error, false));
 };

@@ -8,7 +8,7 @@ import { TAGS, tagIds } from '../engine/tokenizer/tags.ts';
 import { parseRecipe } from '../engine/train/recipe.ts';
 import { initialModel } from '../engine/train/setup.ts';
 import { loadModelFiles } from './model-loading.ts';
-import { ModelShelf, splitDrop } from './model-shelf.ts';
+import { ModelShelf } from './model-shelf.ts';
 import { ModelStore } from './model-store.ts';
 import type { EngineEvent } from './protocol.ts';
 
@@ -160,13 +160,6 @@ test('one at a time, and cancelled in the middle', async () => {
   await expect(loading).rejects.toThrow(/cancelled/);
   await one.drop(blobs());
   expect(of('model')).toHaveLength(1);
-});
-
-test('a drop is told apart by names', () => {
-  const files = ['a.jsonl', 'm.gguf', 'config.json', 'b.csv'].map((name) => new File([], name));
-  const { model, data } = splitDrop(files);
-  expect(model.map(({ path }) => path)).toEqual(['m.gguf', 'config.json']);
-  expect(data.map(({ name }) => name)).toEqual(['a.jsonl', 'b.csv']);
 });
 
 test('damaged tokenizer documents are refused in a sentence', async () => {

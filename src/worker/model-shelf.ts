@@ -2,7 +2,6 @@
 import { UserError } from '../base/assert.ts';
 import type { NamedBlob, ReadOptions } from '../engine/model/blobs.ts';
 import { fetchHubModel, type HubName, hubFolder, parseHubName } from '../engine/model/hub.ts';
-import { isModelFile } from '../engine/model/import.ts';
 import { keptFiles, readManifest } from '../engine/model/model-files.ts';
 import type { Recipe } from '../engine/train/recipe.ts';
 import type { LoadedModel } from '../engine/train/setup.ts';
@@ -170,16 +169,4 @@ function nameFor(files: readonly NamedBlob[]): string {
   if (folder) return folder;
   const largest = [...files].sort((a, b) => b.blob.size - a.blob.size)[0];
   return largest?.path ?? 'model';
-}
-
-/** Dropped files that belong to a model, by their path in the drop. Others are data. */
-export function splitDrop(files: readonly File[]): { model: NamedBlob[]; data: File[] } {
-  const model: NamedBlob[] = [];
-  const data: File[] = [];
-  for (const file of files) {
-    const path = file.webkitRelativePath || file.name;
-    if (isModelFile(path)) model.push({ path, blob: file });
-    else data.push(file);
-  }
-  return { model, data };
 }

@@ -2,7 +2,10 @@
  * Everything that crosses between the page and the engine's worker, as two discriminated unions. Arrays travel as
  * transferables. The studio imports types and texts of the engine only through this file.
  */
-import type { DatasetReport, RowIssue } from '../engine/data/report.ts';
+import type { Column, DatasetReport, RowIssue } from '../engine/data/report.ts';
+import type { DataRow } from '../engine/data/rows.ts';
+import type { Mapping } from '../engine/data/shapes/shapes.ts';
+import type { NamedBlob } from '../engine/model/blobs.ts';
 import type { RolloutTree, Segment } from '../engine/rollout/tree.ts';
 import type {
   RolloutRecord,
@@ -13,9 +16,13 @@ import type {
   TrainEvent,
 } from '../engine/train/events.ts';
 import type { Recipe, Stage } from '../engine/train/recipe.ts';
+import type { DataCommand, DataEvent, LoadChoice } from './data/data-protocol.ts';
+import type { StoredData } from './data/data-store.ts';
 import type { KeptModel } from './model-store.ts';
 import type { RunRecord } from './run-store/run-store.ts';
 
+export { ISSUE_REASONS, REPAIRS } from '../engine/data/report.ts';
+export { isModelFile } from '../engine/model/blobs.ts';
 export {
   type ArmResult,
   type Experiment,
@@ -30,8 +37,13 @@ export {
 export { METRICS, type MetricName } from '../engine/train/metrics.ts';
 export { helpFor, type Knob, parseRecipe } from '../engine/train/recipe.ts';
 export type {
+  Column,
+  DataRow,
   DatasetReport,
   KeptModel,
+  LoadChoice,
+  Mapping,
+  NamedBlob,
   Recipe,
   RolloutRecord,
   RolloutTree,
@@ -42,6 +54,7 @@ export type {
   Stage,
   StageSummary,
   StepEvent,
+  StoredData,
 };
 export type ExportedFile = SavedFile;
 
@@ -62,7 +75,10 @@ export interface ListedRun extends RunRecord {
   going: 'here' | 'elsewhere' | null;
 }
 
-export type Command =
+/** The engine's worker and the one that reads data take their own. */
+export type Command = EngineCommand | DataCommand;
+
+export type EngineCommand =
   /** `auto` takes WebGPU where there is an adapter, else wasm. */
   | { type: 'init'; backend: BackendName | 'auto' }
   | { type: 'start'; recipe: unknown; options: StartOptions }
@@ -84,7 +100,11 @@ export type Command =
   | { type: 'read-rollouts'; id: string; stage: string; step: number }
   /** Asks for the current model as a Hugging Face folder. */
   | { type: 'export' }
-  | { type: 'drop'; files: File[] }
+  /** Files of a model. */
+  | { type: 'drop'; files: NamedBlob[] }
+  /** A data set (bytes of its table) that is not on disk. */
+  | { type: 'put-data'; name: string; bytes: ArrayBuffer }
+  | { type: 'forget-data'; name: string }
   /** Asks for the list of kept models. */
   | { type: 'models' }
   /** Downloads a model of the Hub (`owner/name[@revision]`), or opens it where it is kept. The token stays in memory. */
@@ -160,7 +180,7 @@ export type EngineEvent =
   /** A save of the run is whole on disk. */
   | { type: 'saved'; id: string; stage: number; step: number }
   | { type: 'exported'; files: ExportedFile[] }
-  | { type: 'dataset'; report: DatasetReport }
+  | DataEvent
   /** A model was loaded: of dropped ones, recipes with `model.source: "dropped"` start from it. */
   | { type: 'model'; report: ModelReport }
   /** Bytes of a model that is being downloaded, read or kept for the next visit. */

@@ -379,9 +379,9 @@ describe('other files', () => {
       'data/table.csv': strToU8('question,answer\na,1\n'),
     });
     expect(await members(zip, 'all.zip')).toEqual([
-      ['rows.jsonl', 2],
-      ['more.jsonl', 2],
-      ['table.csv', 1],
+      ['data/rows.jsonl', 2],
+      ['data/more.jsonl', 2],
+      ['data/table.csv', 1],
     ]);
   });
 

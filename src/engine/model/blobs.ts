@@ -101,3 +101,10 @@ function allocate(name: string, count: number): Float32Array {
     );
   }
 }
+
+/** Whether a file may be part of a model, as opposed to data. */
+export function isModelFile(path: string): boolean {
+  return /(^|\/)(config|generation_config|tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab|adapter_config)\.json$|\.safetensors(\.index\.json)?$|\.(gguf|bin|pth|pt|ckpt)$|(^|\/)(chat_template\.(jinja|json)|merges\.txt)$/i.test(
+    path,
+  );
+}

@@ -5,8 +5,9 @@ import { taskNamed } from '../data/tasks/index.ts';
 import { loadTokenizer } from '../tokenizer/hf-tokenizer.ts';
 import { taskTokenizerDocuments } from '../tokenizer/task-tokenizer.ts';
 import type { NamedBlob } from './blobs.ts';
+import { isModelFile } from './blobs.ts';
 import { parseModelConfig } from './config.ts';
-import { importModel, isModelFile } from './import.ts';
+import { importModel } from './import.ts';
 import { blobOf, floatBytes, ggufBytes, jsonBlob, llama2cBytes } from './import-fixtures.ts';
 import { readSafetensors, writeSafetensors } from './safetensors.ts';
 

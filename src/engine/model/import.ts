@@ -36,13 +36,6 @@ export interface ImportedModel {
   bytes: number;
 }
 
-/** Whether a file may be part of a model, as opposed to data. */
-export function isModelFile(path: string): boolean {
-  return /(^|\/)(config|generation_config|tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab|adapter_config)\.json$|\.safetensors(\.index\.json)?$|\.(gguf|bin|pth|pt|ckpt)$|(^|\/)(chat_template\.(jinja|json)|merges\.txt)$/i.test(
-    path,
-  );
-}
-
 /** @throws UserError that names the file, the fault and the way out; the signal's reason when it is aborted */
 export async function importModel(
   files: readonly NamedBlob[],

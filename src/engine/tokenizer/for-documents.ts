@@ -11,7 +11,7 @@ import type { Tokenizer } from './tokenizer.ts';
 export function documentTokenizer(
   vocabulary: 'task' | 'bytes' | 'characters',
   task: Task | null,
-  documents: readonly Document[],
+  documents: Iterable<Document>,
 ): Tokenizer {
   const { json, configJson } = tokenizerDocuments(vocabulary, task, documents);
   return loadTokenizer(json, configJson);
@@ -20,7 +20,7 @@ export function documentTokenizer(
 function tokenizerDocuments(
   vocabulary: 'task' | 'bytes' | 'characters',
   task: Task | null,
-  documents: readonly Document[],
+  documents: Iterable<Document>,
 ): TokenizerDocuments {
   switch (vocabulary) {
     case 'task':
@@ -30,14 +30,21 @@ function tokenizerDocuments(
       );
     case 'bytes':
       return byteTokenizerDocuments();
-    case 'characters':
-      if (documents.length > 0)
-        return characterTokenizerDocuments(
-          documents.flatMap(({ prompt, completion }) => [prompt, completion]),
-        );
+    case 'characters': {
+      let any = false;
+      const texts = function* () {
+        for (const { prompt, completion } of documents) {
+          any = true;
+          yield prompt;
+          yield completion;
+        }
+      };
+      const made = characterTokenizerDocuments(texts());
+      if (any) return made;
       throw new UserError(
         'model.vocabulary is "characters", but no data is loaded. Drop a data file first, or use "bytes".',
       );
+    }
     default:
       return vocabulary satisfies never;
   }

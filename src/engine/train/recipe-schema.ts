@@ -214,7 +214,7 @@ const taskDocuments = v.strictObject({
 });
 const droppedDocuments = v.strictObject({
   source: v.literal('dropped'),
-  name: text({ label: 'Data set', help: 'The file that you dropped on the page, by name.' }),
+  name: text({ label: 'Data set', help: 'The file that you dropped on the page, by name; * for all that are loaded.' }),
 });
 
 // ------------------------------------------------------------------------------------------------ curriculum

@@ -34,6 +34,7 @@ import { sft } from './sft.ts';
 import { stageBehaviour } from './stage-behaviour.ts';
 import {
   type DroppedData,
+  droppedRows,
   exampleSource,
   heldOutProblems,
   heldOutQuestions,
@@ -99,7 +100,7 @@ async function* run(context: RunContext, current: Current): AsyncGenerator<Train
   const loaded =
     saved && context.base
       ? { ...context.base, weights: saved }
-      : await initialModel(recipe, { ...context, documents: [...context.dropped.values()].flat() });
+      : await initialModel(recipe, { ...context, documents: droppedRows(context.dropped) });
   const { tokenizer } = loaded;
   const model = new Decoder(loaded.config, saved ?? loaded.weights);
   current.model = model;
@@ -155,6 +156,16 @@ async function* run(context: RunContext, current: Current): AsyncGenerator<Train
         reference = await frozenReference(model, firstStep > 0 ? saved : null);
       yield { type: 'stage-started', index };
 
+      const notes: string[] = [];
+      const examples =
+        stage.kind === 'sft'
+          ? exampleSource(recipe, index, stage, tokenizer, context.dropped, questions, (note) =>
+              notes.push(note),
+            )
+          : null;
+      for (const message of firstStep === 0 ? notes : [])
+        yield { type: 'notice', level: 'info', stage: stage.name, step: 0, message };
+
       let lastSave = performance.now();
       const evaluation = (step: number) =>
         evaluateAll({ recipe, model, tokenizer, stage, stageIndex: index, step });
@@ -168,7 +179,7 @@ async function* run(context: RunContext, current: Current): AsyncGenerator<Train
                 optimizer,
                 stage,
                 firstStep,
-                examples: exampleSource(recipe, index, stage, tokenizer, context.dropped, questions),
+                examples: examples!,
               }),
             )
           : grpoEvents(

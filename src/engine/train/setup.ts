@@ -27,7 +27,7 @@ export interface ModelSources {
   /** The model that was dropped on the page. */
   droppedModel: LoadedModel | null;
   /** The rows that were dropped on the page, whose characters a new vocabulary may need. */
-  documents: readonly Document[];
+  documents: Iterable<Document>;
 }
 
 export async function initialModel(recipe: Recipe, sources: ModelSources): Promise<LoadedModel> {

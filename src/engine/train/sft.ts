@@ -41,6 +41,10 @@ export async function* sft(context: SftContext): AsyncGenerator<{ step: number; 
       checkPositions(examples, model.config.maxPositions, stage.name);
       const trained = examples.reduce((sum, example) => sum + count(example.targets), 0);
       const tokens = examples.reduce((sum, example) => sum + example.tokens.length, 0);
+      if (trained === 0)
+        throw new UserError(
+          `Stage "${stage.name}", step ${step}: none of its ${examples.length} texts has a token to learn, because each prompt alone fills the limit of ${stage.maxTokens} tokens. Raise the stage's maxTokens.`,
+        );
 
       for (const micro of splitByTokens(examples, stage.microBatchTokens)) {
         const batch = pack(micro);

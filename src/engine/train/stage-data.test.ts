@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import tinyRecipe from '../../../models/tiny-recipe.json' with { type: 'json' };
+import { type DataRow, RowList } from '../data/rows.ts';
 import { signedChain } from '../data/tasks/signed-chain.ts';
 import { byteTokenizerDocuments } from '../tokenizer/byte-tokenizer.ts';
 import { loadTokenizer } from '../tokenizer/hf-tokenizer.ts';
@@ -13,6 +14,8 @@ const grpo = recipe.stages.find((stage) => stage.kind === 'grpo') as GrpoStage;
 const tokenizers = [taskTokenizerDocuments(signedChain), byteTokenizerDocuments()].map(
   ({ json, configJson }) => loadTokenizer(json, configJson),
 );
+
+const dataOf = (rows: Partial<DataRow>[]) => new Map([['x.jsonl', new RowList('x.jsonl', rows)]]);
 
 test('the same step has the same examples, whenever it is asked for; another step has others', () => {
   const source = () => exampleSource(recipe, 0, sft, tokenizers[0], new Map(), new Set());
@@ -50,7 +53,7 @@ test('each epoch of a dropped file is a permutation of its rows', () => {
     batchSize: 5,
     maxTokens: 64,
   };
-  const source = exampleSource(recipe, 0, stage, tokenizers[1], new Map([['x.jsonl', rows]]), new Set());
+  const source = exampleSource(recipe, 0, stage, tokenizers[1], dataOf(rows), new Set());
   const epoch = (n: number) =>
     [1, 2].flatMap((step) => source(2 * n + step)).map(({ tokens }) => tokenizers[1].decode(tokens));
   for (const n of [0, 1]) expect(new Set(epoch(n)).size).toBe(10);
@@ -123,7 +126,7 @@ test('epochs that end in the middle of a batch are permutations as well', () => 
   const rows = Array.from({ length: 10 }, (_, i) => ({ prompt: `${i}:`, completion: `${i}` }));
   const data = { source: 'dropped' as const, name: 'x.jsonl' };
   const stage = { ...sft, data, batchSize: 4, maxTokens: 64 };
-  const dropped = new Map([['x.jsonl', rows]]);
+  const dropped = dataOf(rows);
   const read = (source: ReturnType<typeof exampleSource>, step: number) =>
     source(step).map(({ tokens }) => tokenizers[1].decode(tokens));
   const source = exampleSource(recipe, 0, stage, tokenizers[1], dropped, new Set());
@@ -137,8 +140,37 @@ test('epochs that end in the middle of a batch are permutations as well', () => 
 
 test('a dropped file without rows is as good as none', () => {
   const stage = { ...sft, data: { source: 'dropped' as const, name: 'empty.jsonl' } };
-  const dropped = new Map([['empty.jsonl', []]]);
+  const dropped = new Map([['empty.jsonl', new RowList('empty.jsonl', [])]]);
   expect(() => exampleSource(recipe, 0, stage, tokenizers[1], dropped, new Set())).toThrow(/empty\.jsonl/);
+});
+
+test('rows without anything to write are passed over; a file of nothing else says so', () => {
+  const data = { source: 'dropped' as const, name: 'x.jsonl' };
+  const stage = { ...sft, data, batchSize: 3, maxTokens: 64 };
+  const notes: string[] = [];
+  const source = (rows: Partial<DataRow>[]) =>
+    exampleSource(recipe, 0, stage, tokenizers[1], dataOf(rows), new Set(), (note) => notes.push(note));
+  // Of 64 tokens the first is <bos>: a prompt of 62 bytes leaves one to learn, a longer one none.
+  const mixed = source([
+    { prompt: 'a ', completion: '1' },
+    { prompt: 'b ', completion: ' ', answer: '2' },
+    { prompt: 'd'.repeat(62), completion: '4' },
+    { prompt: 'é'.repeat(32), completion: '5' },
+    { prompt: 'f'.repeat(63), completion: '6' },
+    { prompt: 'c ', completion: '3' },
+  ]);
+  expect(notes).toEqual([
+    expect.stringMatching(/learns from 3 of the 6 rows.*1 have nothing to write.*Of 2 the prompt.*64 tokens/),
+  ]);
+  for (const { targets } of [1, 2].flatMap((step) => mixed(step))) expect(targets).toContain(1);
+  const texts = [1, 2].flatMap((step) => mixed(step).map(({ tokens }) => tokenizers[1].decode(tokens)));
+  expect(new Set(texts)).toEqual(new Set(['a 1', 'c 3', `${'d'.repeat(62)}4`]));
+  expect(() => source([{ prompt: 'b', answer: '2' }])).toThrow(
+    /Stage "base-a" has nothing to learn from "x\.jsonl": its 1 rows.*reinforcement/s,
+  );
+  expect(() => source([{ prompt: 'f'.repeat(99), completion: '6' }])).toThrow(
+    /nothing to learn.*the prompts of 1 of its 1 rows alone fill.*Raise/s,
+  );
 });
 
 describe('held-out questions never get into training', () => {
@@ -154,9 +186,7 @@ describe('held-out questions never get into training', () => {
     const rows = [1, 2, 3].map((i) => ({ prompt: `question ${i}`, completion: '1' }));
     const stage = { ...sft, data: { source: 'dropped' as const, name: 'x.jsonl' } };
     const source = (prompts: string[]) => {
-      const dropped = new Map([
-        ['x.jsonl', [...rows, ...prompts.map((prompt) => ({ prompt, completion: '' }))]],
-      ]);
+      const dropped = dataOf([...rows, ...prompts.map((prompt) => ({ prompt, completion: '' }))]);
       return exampleSource(recipe, 0, stage, tokenizers[1], dropped, heldOut);
     };
     expect(() => source([])).not.toThrow();

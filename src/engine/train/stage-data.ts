@@ -2,6 +2,7 @@
 import { UserError } from '../../base/assert.ts';
 import { Rng } from '../../base/rng.ts';
 import type { Document, Example, Problem } from '../data/example.ts';
+import { type RowSource, rowsOf } from '../data/rows.ts';
 import { taskNamed } from '../data/tasks/index.ts';
 import { exampleOf } from '../rollout/example.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
@@ -15,8 +16,15 @@ const SHUFFLE = 0x5bf1;
 /** Redraws after which a set of questions counts as used up: with 99 of 100 taken, one draw in 23,000 fails. */
 const REDRAWS = 1000;
 
-/** Rows that the user dropped, by name. */
-export type DroppedData = ReadonlyMap<string, readonly Document[]>;
+/** The name that stands for every data set that is loaded. */
+export const ALL_DATA = '*';
+
+/** Data sets that the user dropped, by name; `*` is all of them, where a stage asks for that. */
+export type DroppedData = ReadonlyMap<string, RowSource>;
+
+export function* droppedRows(dropped: DroppedData): Generator<Document> {
+  for (const source of dropped.values()) yield* rowsOf(source);
+}
 
 /**
  * The held-out problems of every evaluation set, in the recipe's order, with the plain or the parallel prompt. Within a
@@ -91,21 +99,60 @@ function drawForTraining<T extends { prompt: string }>(
   return one;
 }
 
-/** Rows of a dropped file must not ask what a held-out set asks. */
-function checkApart(
-  rows: readonly Document[],
+/** Whether a prompt alone takes all the tokens of an example, so that nothing of the completion is left to learn. */
+function fillsLimit(prompt: string, { loss, maxTokens }: SftStage, tokenizer: Tokenizer): boolean {
+  if (loss === 'all') return false;
+  const before = tokenizer.special.bos >= 0 ? 1 : 0;
+  // A token is a byte at least, in every vocabulary that has tokens for bytes or characters: most need no tokenizer.
+  if (before + 3 * prompt.length < maxTokens) return false;
+  return before + tokenizer.encode(prompt).length >= maxTokens;
+}
+
+/**
+ * Which rows of a dropped file a supervised stage learns from: those that have something to write, within its limit of
+ * tokens. None of them may ask what a held-out set asks.
+ */
+function trainableRows(
+  rows: RowSource,
   heldOut: ReadonlySet<string>,
-  stage: string,
-  file: string,
-): void {
-  const shared = rows.flatMap(({ prompt }, i) => (heldOut.has(questionOf(prompt)) ? [i] : []));
-  if (shared.length === 0) return;
-  const [first] = shared;
-  throw new UserError(
-    `Stage "${stage}" would train on held-out questions: ${shared.length} of the ${rows.length} rows of "${file}" ask what ` +
-      `an evaluation set asks, first row ${first + 1} (${JSON.stringify(rows[first].prompt.slice(0, 80))}). Remove these ` +
-      'rows from the file, or change the recipe’s seed or its evaluation sets.',
-  );
+  stage: SftStage,
+  tokenizer: Tokenizer,
+  note: (message: string) => void,
+): Uint32Array {
+  const trainable: number[] = [];
+  const shared: number[] = [];
+  let [wordless, filled] = [0, 0];
+  for (let i = 0; i < rows.length; i++) {
+    const { prompt, completion } = rows.row(i);
+    if (heldOut.size > 0 && heldOut.has(questionOf(prompt))) shared.push(i);
+    if (completion.trim() === '') wordless++;
+    else if (fillsLimit(prompt, stage, tokenizer)) filled++;
+    else trainable.push(i);
+  }
+  if (shared.length > 0) {
+    const [first] = shared;
+    throw new UserError(
+      `Stage "${stage.name}" would train on held-out questions: ${shared.length} of the ${rows.length} rows of "${rows.name}" ask what ` +
+        `an evaluation set asks, first row ${first + 1} (${JSON.stringify(rows.row(first).prompt.slice(0, 80))}). Remove these ` +
+        'rows from the file, or change the recipe’s seed or its evaluation sets.',
+    );
+  }
+  if (trainable.length === 0)
+    throw new UserError(
+      filled > 0
+        ? `Stage "${stage.name}" has nothing to learn from "${rows.name}": the prompts of ${filled} of its ${rows.length} rows alone fill the limit of ${stage.maxTokens} tokens. Raise the stage's maxTokens.`
+        : `Stage "${stage.name}" has nothing to learn from "${rows.name}": its ${rows.length} rows have a problem and perhaps its ` +
+            'answer, but no solution to write. Use it for reinforcement learning, or load a file with completions.',
+    );
+  if (wordless + filled > 0)
+    note(
+      `Stage "${stage.name}" learns from ${trainable.length} of the ${rows.length} rows of "${rows.name}".` +
+        (wordless > 0 ? ` ${wordless} have nothing to write.` : '') +
+        (filled > 0
+          ? ` Of ${filled} the prompt alone fills the limit of ${stage.maxTokens} tokens; raise maxTokens to learn from them.`
+          : ''),
+    );
+  return Uint32Array.from(trainable);
 }
 
 /** Problem source of a GRPO stage: `(step, index) → problem`. */
@@ -122,7 +169,10 @@ export function problemSource(
   };
 }
 
-/** Batch source of a supervised stage: `step → examples`. */
+/**
+ * Batch source of a supervised stage: `step → examples`.
+ * @param note is told of rows that the stage can't learn from
+ */
 export function exampleSource(
   recipe: Recipe,
   stageIndex: number,
@@ -130,8 +180,9 @@ export function exampleSource(
   tokenizer: Tokenizer,
   dropped: DroppedData,
   heldOut: ReadonlySet<string>,
+  note: (message: string) => void = () => {},
 ): (step: number) => Example[] {
-  const document = documentSource(recipe, stageIndex, stage, dropped, heldOut);
+  const document = documentSource(recipe, stageIndex, stage, tokenizer, dropped, heldOut, note);
   return (step) =>
     Array.from({ length: stage.batchSize }, (_, index) => {
       const example = exampleOf(document(step, index), tokenizer, {
@@ -147,8 +198,10 @@ function documentSource(
   recipe: Recipe,
   stageIndex: number,
   stage: SftStage,
+  tokenizer: Tokenizer,
   dropped: DroppedData,
   heldOut: ReadonlySet<string>,
+  note: (message: string) => void,
 ): (step: number, index: number) => Document {
   const { data } = stage;
   if (data.source === 'task') {
@@ -164,19 +217,21 @@ function documentSource(
   const rows = dropped.get(data.name);
   if (!rows || rows.length === 0)
     throw new UserError(
-      `Stage "${stage.name}" trains on the dropped file "${data.name}", which is not loaded. Drop it on the page first.`,
+      data.name === ALL_DATA
+        ? `Stage "${stage.name}" trains on the data that you dropped, but none is loaded. Drop a file on the page first.`
+        : `Stage "${stage.name}" trains on the dropped file "${data.name}", which is not loaded. Drop it on the page first.`,
     );
-  checkApart(rows, heldOut, stage.name, data.name);
+  const trainable = trainableRows(rows, heldOut, stage, tokenizer, note);
   // Each epoch is a permutation of its own, so that every row is seen once before any is seen twice.
   let epoch = -1;
   let order: number[] = [];
   return (step, index) => {
     const at = (step - 1) * stage.batchSize + index;
-    const wanted = Math.floor(at / rows.length);
+    const wanted = Math.floor(at / trainable.length);
     if (wanted !== epoch) {
       epoch = wanted;
-      order = new Rng(recipe.seed, stageIndex, SHUFFLE, epoch).shuffle(rows.map((_, i) => i));
+      order = new Rng(recipe.seed, stageIndex, SHUFFLE, epoch).shuffle([...trainable]);
     }
-    return rows[order[at % rows.length]];
+    return rows.row(order[at % trainable.length]);
   };
 }

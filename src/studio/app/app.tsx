@@ -4,7 +4,7 @@ import { Notifications, notifications } from '@mantine/notifications';
 import '@mantine/core/styles.css';
 import '@mantine/notifications/styles.css';
 import { useEffect } from 'react';
-import { DropVeil } from '../features/data/data-panel.tsx';
+import { DropVeil } from '../features/data/drop-veil.tsx';
 import { ResumeBanner } from '../features/resume/resume-banner.tsx';
 import { loadOffers } from '../store/recipe-draft.ts';
 import { useRoute } from '../store/route.ts';

@@ -16,6 +16,18 @@ export function formatNumber(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
+/** "0 B", "3.4 MB"; decimal units, as files are told of. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB'];
+  let at = 0;
+  let value = bytes;
+  while (value >= 999.5 && at < units.length - 1) {
+    value /= 1000;
+    at++;
+  }
+  return `${at === 0 || value >= 99.95 ? Math.round(value) : Number(value.toFixed(1))} ${units[at]}`;
+}
+
 /** For the ticks of an axis, which have little room: "50k". */
 export function formatTick(value: number): string {
   if (Math.abs(value) >= 1e6) return `${value / 1e6}M`;

@@ -94,12 +94,65 @@ test('a new run begins with an empty log; an error stays until it is closed or a
   expect(next.errors).toEqual([]);
 });
 
+const dataset = (name: string, kept = true): EngineEvent => ({
+  type: 'dataset',
+  report: { name } as never,
+  choice: { policy: 'skip', mapping: null },
+  kept,
+});
+
+test('data sets: the newest first, one a name; those on disk come and go with other tabs and visits', () => {
+  const names = (events: EngineEvent[]) =>
+    after(events).datasets.map(({ report, choice }) => `${report.name}${choice ? '' : ' (earlier)'}`);
+  const onDisk = (...sets: string[]): EngineEvent => ({
+    type: 'data-sets',
+    sets: sets.map((name) => ({ name, report: { name } }) as never),
+  });
+  const loaded = [dataset('a'), dataset('b'), dataset('a')];
+  expect(names(loaded)).toEqual(['a', 'b']);
+  expect(names([...loaded, onDisk('old', 'older tab', 'a', 'b')])).toEqual([
+    'a',
+    'b',
+    'older tab (earlier)',
+    'old (earlier)',
+  ]);
+  // Deleted in another tab; what is in memory only stays.
+  expect(names([...loaded, dataset('c', false), onDisk('b')])).toEqual(['c', 'b']);
+  expect(names([...loaded, { type: 'data-deleted', name: 'a' }])).toEqual(['b']);
+});
+
+test('a file that is read moves on, and is done; a refused one is taken once it is read in another way', () => {
+  const progress = (job: string, rows: number): EngineEvent => ({
+    type: 'data-progress',
+    job,
+    name: 'x',
+    read: 10 * rows,
+    size: 100,
+    rows,
+  });
+  const going = [progress('1', 1), progress('2', 1), progress('1', 5)];
+  expect(after(going).loading.map(({ job, rows }) => [job, rows])).toEqual([
+    ['2', 1],
+    ['1', 5],
+  ]);
+  expect(after([...going, { type: 'data-done', job: '1' }]).loading).toHaveLength(1);
+  const refused = {
+    type: 'data-refused',
+    name: 'x',
+    message: 'no row',
+    choice: { policy: 'skip', mapping: null },
+    report: null,
+  } as const;
+  expect(after([refused, refused]).refused).toEqual([refused]);
+  expect(after([refused, dataset('x')]).refused).toEqual([]);
+});
+
 test('of several errors and notices none is lost: two bad files, then a good one', () => {
   const state = after([
     { type: 'error', message: 'a.jsonl is empty.', fatal: false },
     { type: 'error', message: 'b.jsonl is a picture.', fatal: false },
     { type: 'error', message: 'b.jsonl is a picture.', fatal: false },
-    { type: 'dataset', report: { name: 'c.jsonl' } as never },
+    dataset('c.jsonl'),
     { type: 'notice', message: 'one' },
     { type: 'notice', message: 'two' },
   ]);

@@ -1,11 +1,13 @@
 /** The page's state and how an engine event changes it: one pure function that never heard of React. */
 import type {
   BackendName,
+  DataRow,
   DatasetReport,
   DeviceReport,
   EngineEvent,
   KeptModel,
   ListedRun,
+  LoadChoice,
   ModelReport,
   Recipe,
   RolloutRecord,
@@ -54,6 +56,15 @@ export interface GrowingGroup {
   records: RolloutRecord[];
 }
 
+/** A data set that runs can train on. */
+export interface LoadedData {
+  report: DatasetReport;
+  /** How it was read; null for one of an earlier visit, whose file is not at hand. */
+  choice: LoadChoice | null;
+  /** It lies on disk and will be there at the next visit. */
+  kept: boolean;
+}
+
 export interface StudioState {
   /** Where the person wants runs to be computed, those on a dropped file too. */
   compute: BackendName | 'auto';
@@ -80,7 +91,14 @@ export interface StudioState {
   shown: { id: string; rolloutSteps: readonly RolloutStep[] } | null;
   /** When the run that goes was last saved on disk: its stage and step. */
   saved: { stage: number; step: number } | null;
-  datasets: DatasetReport[];
+  /** The newest first. */
+  datasets: readonly LoadedData[];
+  /** Files that could not be taken as they were read. */
+  refused: readonly Extract<EngineEvent, { type: 'data-refused' }>[];
+  /** Files that are being read. */
+  loading: readonly Extract<EngineEvent, { type: 'data-progress' }>[];
+  /** Rows of a data set that are looked at. */
+  rows: { name: string; from: number; rows: readonly DataRow[]; total: number } | null;
   model: ModelReport | null;
   /** A model that is being downloaded, read or kept. */
   modelProgress: Extract<EngineEvent, { type: 'model-progress' }> | null;
@@ -111,6 +129,9 @@ export function initialState(): StudioState {
     shown: null,
     saved: null,
     datasets: [],
+    refused: [],
+    loading: [],
+    rows: null,
     model: null,
     modelProgress: null,
     keptModels: [],
@@ -229,8 +250,43 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
     case 'stored-rollouts':
       return state;
     case 'dataset': {
-      const others = state.datasets.filter((report) => report.name !== event.report.name);
-      return { ...state, datasets: [event.report, ...others] };
+      const { report, choice, kept } = event;
+      return {
+        ...state,
+        datasets: [
+          { report, choice, kept },
+          ...state.datasets.filter((one) => one.report.name !== report.name),
+        ],
+        refused: state.refused.filter(({ name }) => name !== report.name),
+        rows: state.rows?.name === report.name ? null : state.rows,
+      };
+    }
+    case 'data-refused':
+      return { ...state, refused: [event, ...state.refused.filter(({ name }) => name !== event.name)] };
+    case 'data-progress':
+      return { ...state, loading: [...state.loading.filter(({ job }) => job !== event.job), event] };
+    case 'data-done':
+      return { ...state, loading: state.loading.filter(({ job }) => job !== event.job) };
+    case 'data-sets': {
+      // What lies on disk may have been loaded or deleted in another tab.
+      const onDisk = new Set(event.sets.map(({ name }) => name));
+      const here = state.datasets.filter(({ report, kept }) => !kept || onDisk.has(report.name));
+      const known = new Set(here.map(({ report }) => report.name));
+      const others = event.sets.filter(({ name }) => !known.has(name)).reverse();
+      return {
+        ...state,
+        datasets: [...here, ...others.map(({ report }) => ({ report, choice: null, kept: true }))],
+      };
+    }
+    case 'data-deleted':
+      return {
+        ...state,
+        datasets: state.datasets.filter(({ report }) => report.name !== event.name),
+        rows: state.rows?.name === event.name ? null : state.rows,
+      };
+    case 'data-rows': {
+      const { name, from, rows, total } = event;
+      return { ...state, rows: { name, from, rows, total } };
     }
     case 'model':
       return { ...state, model: event.report, modelProgress: null };

@@ -1,7 +1,15 @@
 /** The store: thin actions around `reduce`, and events gathered so that the page draws a few times a second. */
 import { create } from 'zustand';
 import { EngineClient } from '../../worker/engine-client.ts';
-import type { Command, EngineEvent, ExportedFile, StartOptions } from '../../worker/protocol.ts';
+import {
+  type Command,
+  type EngineEvent,
+  type ExportedFile,
+  isModelFile,
+  type LoadChoice,
+  type NamedBlob,
+  type StartOptions,
+} from '../../worker/protocol.ts';
 import { initialState, reduce, type StudioState, withError } from './studio-state.ts';
 
 /** Events wait this long for others: 50 a second must not mean 50 renders. */
@@ -53,6 +61,8 @@ function noteKeptRuns(): void {
   }
 }
 
+const AS_IT_IS: LoadChoice = { policy: 'skip', mapping: null };
+
 /** Commands of the page, used by its buttons and by headless runners alike (`window.polypath`). */
 export const commands = {
   /** `store`: keep the run on disk. The page's own buttons do. */
@@ -89,10 +99,31 @@ export const commands = {
       client.send({ type: 'export' });
     });
   },
-  drop(files: File[]): void {
+  /** Takes files of a model and of data, told apart by their names. */
+  drop(files: readonly (File | NamedBlob)[]): void {
     clearErrors();
-    client.send({ type: 'drop', files });
+    const named = files.map((file) =>
+      file instanceof File ? { path: file.webkitRelativePath || file.name, blob: file } : file,
+    );
+    const model = named.filter(({ path }) => isModelFile(path));
+    const data = named.filter(({ path }) => !isModelFile(path));
+    if (model.length > 0) client.send({ type: 'drop', files: model });
+    if (data.length > 0)
+      client.send({ type: 'load-data', job: crypto.randomUUID(), files: data, choice: AS_IT_IS });
   },
+  loadDataUrl(url: string, choice: LoadChoice = AS_IT_IS): void {
+    clearErrors();
+    client.send({ type: 'load-data-url', job: crypto.randomUUID(), url, choice });
+  },
+  /** Reads a file again in another way: with its columns mapped, or its rows mended. */
+  reloadData(name: string, choice: LoadChoice): void {
+    clearErrors();
+    client.send({ type: 'reload-data', job: crypto.randomUUID(), name, choice });
+  },
+  cancelData: (job: string) => client.send({ type: 'cancel-data', job }),
+  listData: () => client.send({ type: 'list-data' }),
+  deleteData: (name: string) => client.send({ type: 'delete-data', name }),
+  readRows: (name: string, from: number, to: number) => client.send({ type: 'read-rows', name, from, to }),
   onEvent: (listener: (event: EngineEvent) => void) => client.subscribe(listener),
 };
 

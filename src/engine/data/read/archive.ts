@@ -80,7 +80,8 @@ export async function* zipMembers(source: ByteSource): AsyncGenerator<ByteSource
         }
       };
       const pieces = rest();
-      yield { name: path.slice(path.lastIndexOf('/') + 1), size: -1, stream: () => pieces };
+      // By its path: two folders may each have a train.jsonl.
+      yield { name: path, size: -1, stream: () => pieces };
       // What its reader left is let go, so that the next member comes.
       for await (const _ of pieces);
     }
