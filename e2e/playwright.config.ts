@@ -2,7 +2,8 @@
 import { defineConfig } from '@playwright/test';
 import { chromiumArguments, chromiumPath } from './chromium.ts';
 
-const port = 4791;
+/** Of the built app's server; two working copies side by side need two. */
+const port = Number(process.env.POLYPATH_PORT ?? 4791);
 
 export default defineConfig({
   testDir: '.',
