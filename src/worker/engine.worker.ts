@@ -3,6 +3,7 @@
  * stop are nothing but when (and whether) the next value is asked for.
  */
 import { messageOf, UserError, unreachable } from '../base/assert.ts';
+import type { NamedBlob } from '../engine/model/blobs.ts';
 import { readModelFolder } from '../engine/model/checkpoint.ts';
 import { openDevice } from '../engine/model/kernel-gate.ts';
 import { onDeviceLost } from '../engine/tensor/device.ts';
@@ -258,6 +259,12 @@ function exportModel(): void {
   else throw new UserError('There is nothing to export: start a run first.');
 }
 
+/** A checkpoint as the folder that a person would drop. */
+async function checkpointOf(id: string, stage: string): Promise<NamedBlob[]> {
+  const files = await (await keptRuns()).checkpoint(id, stage);
+  return files.map(({ path, bytes }) => ({ path: `${id}-${stage}/${path}`, blob: new Blob([bytes]) }));
+}
+
 const copyOf = ({ path, bytes }: ExportedFile): ExportedFile => ({ path, bytes: bytes.slice(0) });
 
 function look(): void {
@@ -311,6 +318,22 @@ async function handleCommand(command: EngineCommand): Promise<void> {
     case 'describe-run':
       await (await keptRuns()).describe(command.id, { name: command.name, notes: command.notes });
       await listRuns();
+      break;
+    case 'read-log':
+      await (await keptRuns()).readLog(command.id);
+      break;
+    case 'bundle-run':
+      await (await keptRuns()).bundle(command.id, command.rollouts);
+      break;
+    case 'unbundle-run':
+      await (await keptRuns()).unbundle(command.file);
+      await listRuns();
+      break;
+    case 'open-checkpoint':
+      await models.drop(await checkpointOf(command.id, command.stage));
+      break;
+    case 'export-checkpoint':
+      post({ type: 'exported', files: await (await keptRuns()).checkpoint(command.id, command.stage) });
       break;
     case 'read-rollouts':
       await (await keptRuns()).rollouts(command.id, command.stage, command.step);

@@ -3,9 +3,10 @@
  * other tab writes into it. A lock dies with its tab.
  */
 import { UserError } from '../base/assert.ts';
+import type { NamedBlob } from '../engine/model/blobs.ts';
 import { parseModelConfig } from '../engine/model/config.ts';
 import { loadTokenizer } from '../engine/tokenizer/hf-tokenizer.ts';
-import type { SavedRun, TrainEvent } from '../engine/train/events.ts';
+import type { SavedFile, SavedRun, TrainEvent } from '../engine/train/events.ts';
 import type { Recipe } from '../engine/train/recipe.ts';
 import type { RunContext } from '../engine/train/run.ts';
 import type { EngineEvent, HistoryEvent, ListedRun } from './protocol.ts';
@@ -53,10 +54,18 @@ export class KeptRuns {
 
   async list(): Promise<ListedRun[]> {
     const held = new Set((await navigator.locks.query()).held?.map(({ name }) => name));
-    return (await this.store.list()).map((record) => ({
-      ...record,
-      going: record.id === this.id ? 'here' : held.has(lockName(record.id)) ? 'elsewhere' : null,
-    }));
+    return Promise.all(
+      (await this.store.list()).map(async (record) => ({
+        ...record,
+        checkpoints: await (await this.stored(record.id)).checkpoints(),
+        going: record.id === this.id ? 'here' : held.has(lockName(record.id)) ? 'elsewhere' : null,
+      })),
+    );
+  }
+
+  /** The run that goes is the one object that knows what is not on disk yet. */
+  private async stored(id: string): Promise<StoredRun> {
+    return id === this.id ? this.going!.run : this.store.open(id);
   }
 
   /** Holds a run for this tab; the promise of the lock ends when it is released. */
@@ -184,12 +193,34 @@ export class KeptRuns {
 
   async describe(id: string, change: { name?: string; notes?: string }): Promise<void> {
     const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-    if (id === this.id) await this.going!.run.update(given);
-    else await (await this.store.open(id)).update(given);
+    await (await this.stored(id)).update(given);
+  }
+
+  /** The model at the end of a stage. */
+  async checkpoint(id: string, stage: string): Promise<SavedFile[]> {
+    return (await this.stored(id)).readCheckpoint(stage);
+  }
+
+  /** What a run logged, without making it the one that the page shows. */
+  async readLog(id: string): Promise<void> {
+    const run = await this.stored(id);
+    await run.flush();
+    this.post({ type: 'run-log', record: run.record, events: await run.events() });
+  }
+
+  /** @param rollouts they quote the problems of the data */
+  async bundle(id: string, rollouts: boolean): Promise<void> {
+    const run = await this.stored(id);
+    this.post({ type: 'bundled', id, name: run.record.name, zip: await run.pack({ rollouts }) });
+  }
+
+  async unbundle({ path, blob }: NamedBlob): Promise<void> {
+    const { name } = await this.store.unpack(path, blob);
+    this.post({ type: 'notice', message: `The run “${name}” was taken in from ${path}.` });
   }
 
   async rollouts(id: string, stage: string, step: number): Promise<void> {
-    const run = id === this.id ? this.going!.run : await this.store.open(id);
+    const run = await this.stored(id);
     this.post({ type: 'stored-rollouts', id, stage, step, records: await run.rolloutsOf(stage, step) });
   }
 }

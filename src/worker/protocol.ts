@@ -33,6 +33,7 @@ export {
   parseExperiment,
   plannedRuns,
   type SeedMean,
+  seedMean,
 } from '../engine/train/experiment.ts';
 export { METRICS, type MetricName } from '../engine/train/metrics.ts';
 export { helpFor, type Knob, parseRecipe } from '../engine/train/recipe.ts';
@@ -73,6 +74,8 @@ export interface StartOptions {
 export interface ListedRun extends RunRecord {
   /** It runs now, in this tab or in another one. */
   going: 'here' | 'elsewhere' | null;
+  /** Stages of which its model is kept. */
+  checkpoints: string[];
 }
 
 /** The engine's worker and the one that reads data take their own. */
@@ -96,6 +99,16 @@ export type EngineCommand =
   | { type: 'resume-run'; id: string }
   | { type: 'delete-run'; id: string }
   | { type: 'describe-run'; id: string; name?: string; notes?: string }
+  /** Asks for what a run logged, to compare it with others. */
+  | { type: 'read-log'; id: string }
+  /** Asks for a run as one file, without its data; rollouts quote problems of them. */
+  | { type: 'bundle-run'; id: string; rollouts: boolean }
+  /** Takes a bundle in. */
+  | { type: 'unbundle-run'; file: NamedBlob }
+  /** Makes the model at the end of a stage of a run the one that recipes with `model.source: "dropped"` start from. */
+  | { type: 'open-checkpoint'; id: string; stage: string }
+  /** Asks for that model as a Hugging Face folder. */
+  | { type: 'export-checkpoint'; id: string; stage: string }
   /** Asks for the rollouts of one step of a run on disk. */
   | { type: 'read-rollouts'; id: string; stage: string; step: number }
   /** Asks for the current model as a Hugging Face folder. */
@@ -176,6 +189,8 @@ export type EngineEvent =
   | { type: 'runs'; runs: ListedRun[] }
   /** What a run on disk has been so far, in place of what the page shows. */
   | { type: 'history'; record: RunRecord; events: HistoryEvent[]; rolloutSteps: RolloutStep[] }
+  | { type: 'run-log'; record: RunRecord; events: HistoryEvent[] }
+  | { type: 'bundled'; id: string; name: string; zip: Blob }
   | { type: 'stored-rollouts'; id: string; stage: string; step: number; records: RolloutRecord[] }
   /** A save of the run is whole on disk. */
   | { type: 'saved'; id: string; stage: number; step: number }

@@ -242,6 +242,7 @@ test('a run that was interrupted is offered, and goes on where it was saved', as
     tokens: 0,
     notes: '',
     going: null,
+    checkpoints: [],
   };
   await tell({ type: 'runs', runs: [{ ...run, id: 'r0', state: 'finished' }, run] });
   expect(text('resume-banner')).toMatch(/Chain sums was interrupted.*step 412 of rl-hard, 3 minutes ago/);

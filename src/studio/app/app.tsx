@@ -6,7 +6,7 @@ import '@mantine/notifications/styles.css';
 import { useEffect } from 'react';
 import { DropVeil } from '../features/data/drop-veil.tsx';
 import { ResumeBanner } from '../features/resume/resume-banner.tsx';
-import { loadOffers } from '../store/recipe-draft.ts';
+import { loadOffers, openRecipeLink } from '../store/recipe-draft.ts';
 import { useRoute } from '../store/route.ts';
 import { clearErrors, clearNotices, commands, showError, useStudio } from '../store/studio-store.ts';
 import { SCREEN_VIEWS } from './screens.tsx';
@@ -58,11 +58,18 @@ function Messages() {
 }
 
 function Page() {
-  const { screen } = useRoute();
+  const { screen, params } = useRoute();
   const View = SCREEN_VIEWS[screen];
   useEffect(() => {
     loadOffers().catch((error: Error) => showError(error.message));
   }, []);
+  useEffect(() => {
+    try {
+      openRecipeLink(params);
+    } catch (error) {
+      showError((error as Error).message);
+    }
+  }, [params]);
   useEffect(() => {
     // A page that is hidden may never be seen again: phones end it without a word.
     const save = () => document.visibilityState === 'hidden' && commands.save();

@@ -7,6 +7,7 @@ import { ExperimentPanel } from '../features/experiment/experiment-panel.tsx';
 import { RecipeChooser } from '../features/recipe/recipe-chooser.tsx';
 import { CurrentGroup, LastRollouts } from '../features/rollouts/rollouts.tsx';
 import { ExportButton } from '../features/run-bar/export-button.tsx';
+import { RunsPanel } from '../features/runs/runs-panel.tsx';
 import { StageList } from '../features/stages/stage-list.tsx';
 import { Welcome } from '../features/welcome/welcome.tsx';
 import type { Screen } from '../store/route.ts';
@@ -88,5 +89,5 @@ export const SCREEN_VIEWS = {
   data: DataPanel,
   models: ModelsScreen,
   ask: () => <Nothing>Ask comes with a model.</Nothing>,
-  runs: () => <Nothing>No run is kept yet.</Nothing>,
+  runs: RunsPanel,
 } satisfies Record<Screen, () => ReactNode>;

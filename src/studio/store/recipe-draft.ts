@@ -10,6 +10,7 @@ import {
   offeredRecipes,
   readRecipeFile,
 } from './recipes.ts';
+import { unpackRecipe } from './share.ts';
 
 /** A recipe that came from a file or a link instead of the list. */
 export const OPENED = 'opened';
@@ -63,6 +64,15 @@ export async function chooseRecipe(file: string): Promise<void> {
 /** Takes a recipe that came from elsewhere. */
 export function openRecipe(name: string, document: unknown): void {
   setState({ chosen: OPENED, openedName: name, document, past: [], future: [] });
+}
+
+/** Takes the recipe of a link (`#/recipe?r=…`), if it has one; throws a sentence where it is damaged. */
+export function openRecipeLink(params: URLSearchParams): void {
+  const packed = params.get('r');
+  if (packed === null) return;
+  const document = unpackRecipe(packed);
+  const { name } = document as { name?: unknown };
+  openRecipe(typeof name === 'string' ? name : 'recipe of a link', document);
 }
 
 export async function openRecipeFile(file: File): Promise<void> {

@@ -13,6 +13,7 @@ import type {
   RolloutRecord,
   RolloutStep,
   RolloutTree,
+  RunRecord,
   RunState,
 } from '../../worker/protocol.ts';
 import { MetricLog } from './metric-log.ts';
@@ -65,6 +66,11 @@ export interface LoadedData {
   kept: boolean;
 }
 
+/** A run as a comparison sees it. */
+export interface RunLog extends Pick<StudioState, 'log' | 'evaluations' | 'stages'> {
+  record: RunRecord;
+}
+
 export interface StudioState {
   /** Where the person wants runs to be computed, those on a dropped file too. */
   compute: BackendName | 'auto';
@@ -87,6 +93,8 @@ export interface StudioState {
   records: RolloutRecord[];
   /** Runs on disk, newest first; null before the list was asked for. */
   kept: readonly ListedRun[] | null;
+  /** What runs on disk logged, by id, of those that were asked for to be compared. */
+  logs: ReadonlyMap<string, RunLog>;
   /** The run on disk that the page shows, and the steps of it that have rollouts there. */
   shown: { id: string; rolloutSteps: readonly RolloutStep[] } | null;
   /** When the run that goes was last saved on disk: its stage and step. */
@@ -126,6 +134,7 @@ export function initialState(): StudioState {
     group: null,
     records: [],
     kept: null,
+    logs: new Map(),
     shown: null,
     saved: null,
     datasets: [],
@@ -246,7 +255,13 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
       return { ...state, kept: event.runs };
     case 'saved':
       return { ...state, saved: { stage: event.stage, step: event.step } };
+    case 'run-log': {
+      const { log, evaluations, stages } = (event.events as EngineEvent[]).reduce(reduce, initialState());
+      const { record } = event;
+      return { ...state, logs: new Map(state.logs).set(record.id, { record, log, evaluations, stages }) };
+    }
     // Whoever asked for them waits for them.
+    case 'bundled':
     case 'stored-rollouts':
       return state;
     case 'dataset': {

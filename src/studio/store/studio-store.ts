@@ -61,6 +61,20 @@ function noteKeptRuns(): void {
   }
 }
 
+/** Sends a command and waits for what answers it; fails with the sentence that the page shows. */
+function ask<T>(command: Command, answer: (event: EngineEvent) => T | null): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = client.subscribe((event) => {
+      const found = answer(event);
+      if (found === null && event.type !== 'error') return;
+      end();
+      if (found !== null) resolve(found);
+      else if (event.type === 'error') reject(new Error(event.message));
+    });
+    client.send(command);
+  });
+}
+
 const AS_IT_IS: LoadChoice = { policy: 'skip', mapping: null };
 
 /** Commands of the page, used by its buttons and by headless runners alike (`window.polypath`). */
@@ -83,22 +97,42 @@ export const commands = {
   deleteRun: (id: string) => client.send({ type: 'delete-run', id }),
   describeRun: (id: string, change: { name?: string; notes?: string }) =>
     client.send({ type: 'describe-run', id, ...change }),
+  /** Asks for a run's log; it comes into `logs`. */
+  readLog: (id: string) => client.send({ type: 'read-log', id }),
+  /** The run as one file; fails with the sentence that the page shows. */
+  async bundleRun(id: string, rollouts: boolean): Promise<{ name: string; zip: Blob }> {
+    return ask({ type: 'bundle-run', id, rollouts }, (event) => (event.type === 'bundled' ? event : null));
+  },
+  unbundleRun(file: File): void {
+    clearErrors();
+    noteKeptRuns();
+    client.send({ type: 'unbundle-run', file: { path: file.name, blob: file } });
+  },
+  openCheckpoint: (id: string, stage: string) => client.send({ type: 'open-checkpoint', id, stage }),
+  exportCheckpoint: (id: string, stage: string): Promise<ExportedFile[]> =>
+    ask({ type: 'export-checkpoint', id, stage }, (event) =>
+      event.type === 'exported' ? event.files : null,
+    ),
+  listModels: () => client.send({ type: 'models' }),
+  /** @param token of the Hub, for private models; it stays in memory */
+  hubModel(name: string, token?: string): void {
+    clearErrors();
+    client.send({ type: 'hub-model', name, token });
+  },
+  openModel(id: string): void {
+    clearErrors();
+    client.send({ type: 'open-model', id });
+  },
+  deleteModel: (id: string) => client.send({ type: 'delete-model', id }),
+  cancelModel: () => client.send({ type: 'cancel-model' }),
   save: () => client.send({ type: 'save' }),
   pause: () => client.send({ type: 'pause' }),
   resume: () => client.send({ type: 'resume' }),
   step: () => client.send({ type: 'step' }),
   stop: () => client.send({ type: 'stop' }),
   /** The model folder of the run, when it comes; fails with the sentence that the page shows. */
-  export(): Promise<ExportedFile[]> {
-    return new Promise((resolve, reject) => {
-      const end = client.subscribe((event) => {
-        if (event.type === 'exported') resolve(event.files);
-        if (event.type === 'error') reject(new Error(event.message));
-        if (event.type === 'exported' || event.type === 'error') end();
-      });
-      client.send({ type: 'export' });
-    });
-  },
+  export: (): Promise<ExportedFile[]> =>
+    ask({ type: 'export' }, (event) => (event.type === 'exported' ? event.files : null)),
   /** Takes files of a model and of data, told apart by their names. */
   drop(files: readonly (File | NamedBlob)[]): void {
     clearErrors();

@@ -17,6 +17,7 @@ import type { SavedFile, SavedRun, TrainEvent } from '../../engine/train/events.
 import type { Recipe } from '../../engine/train/recipe.ts';
 import type { Directory } from './directory.ts';
 import { readManifest } from './manifest.ts';
+import { packRun, unpackRun } from './run-bundle.ts';
 
 /** Good saves that are kept: the newest, and one before it should its file turn out to be damaged. */
 const KEPT = 2;
@@ -141,6 +142,11 @@ export class RunStore {
   async delete(id: string): Promise<void> {
     await (await this.runs()).remove(id);
   }
+
+  /** Takes a run in that `StoredRun.pack` wrote, here or elsewhere. */
+  async unpack(name: string, file: Blob): Promise<RunRecord> {
+    return unpackRun(name, file, await this.runs());
+  }
 }
 
 export class StoredRun {
@@ -231,11 +237,20 @@ export class StoredRun {
     for (const { path, bytes } of files) await folder.write(path, new Uint8Array(bytes));
   }
 
+  /** The whole run in one zip file, without any data set. */
+  async pack(options: { rollouts: boolean }): Promise<Blob> {
+    await this.flush();
+    return packRun(this.folder, options);
+  }
+
   async checkpoints(): Promise<string[]> {
     return (await this.folder.folder('checkpoints')).folders();
   }
 
+  /** @throws UserError where there is none of this stage */
   async readCheckpoint(stage: string): Promise<SavedFile[]> {
+    if (!(await this.checkpoints()).includes(stage))
+      throw new UserError(`The run "${this.current.name}" has no checkpoint of a stage "${stage}".`);
     const folder = await (await this.folder.folder('checkpoints')).folder(stage);
     const files: SavedFile[] = [];
     for (const path of await folder.files()) files.push({ path, bytes: (await folder.read(path))!.buffer });

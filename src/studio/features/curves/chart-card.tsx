@@ -2,17 +2,18 @@
 import { ActionIcon, Card, Group, Menu, Modal, Text, Tooltip } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { useRef, useState } from 'react';
+import { bandsOf } from '../../charts/bands.ts';
 import { toCsv, toJsonl, toPng, toSvg } from '../../charts/export-chart.ts';
+import { Legend } from '../../charts/legend.tsx';
 import { MetricChart } from '../../charts/metric-chart.tsx';
 import { useChartView } from '../../store/chart-view.ts';
 import type { StudioState } from '../../store/studio-state.ts';
 import { showError } from '../../store/studio-store.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { saveFile } from '../../ui/save-file.ts';
-import { bandsOf, placesOf, seriesOf } from './chart-data.ts';
+import { placesOf, seriesOf } from './chart-data.ts';
 import { type ChartSpec, helpOf } from './chart-specs.ts';
 import { ChartTable } from './chart-table.tsx';
-import { Legend } from './legend.tsx';
 import { useTurn } from './use-turn.ts';
 
 const HEIGHT = 180;

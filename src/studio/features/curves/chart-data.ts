@@ -1,18 +1,9 @@
 /** From the page's state to what the charts take. */
-import type { Band, Series } from '../../charts/chart-lines.ts';
+import type { Series } from '../../charts/chart-lines.ts';
+import { SET_COLORS } from '../../charts/line-styles.ts';
 import type { XAxisKind } from '../../store/chart-view.ts';
 import type { StudioState } from '../../store/studio-state.ts';
-import { type ChartSpec, SET_COLORS, valuesOf } from './chart-specs.ts';
-
-export function bandsOf({ stages, log }: StudioState): Band[] {
-  return stages
-    .filter((stage) => stage.firstRow >= 0)
-    .map((stage, i, begun) => ({
-      name: stage.name,
-      from: stage.firstRow,
-      to: Math.max(stage.firstRow, (begun[i + 1]?.firstRow ?? log.length) - 1),
-    }));
-}
+import { type ChartSpec, valuesOf } from './chart-specs.ts';
 
 /** Where each row stands on the x axis; null: rows are steps. */
 export function placesOf(axis: XAxisKind, { log }: StudioState): ArrayLike<number> | null {

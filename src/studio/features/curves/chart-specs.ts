@@ -1,5 +1,6 @@
-/** Which metrics share a chart, and which charts stand together. Colours are Okabe and Ito's, lighter ones on dark. */
+/** Which metrics share a chart, and which charts stand together. */
 import { METRICS, type MetricName } from '../../../worker/protocol.ts';
+import { COLORS, DASHES, GREEN } from '../../charts/line-styles.ts';
 import type { MetricLog } from '../../store/metric-log.ts';
 
 export interface ChartLine {
@@ -26,17 +27,7 @@ export interface ChartGroup {
   charts: readonly ChartSpec[];
 }
 
-const BLUE = 'light-dark(#0072b2, #56b4e9)';
-const ORANGE = 'light-dark(#d55e00, #e69f00)';
-const GREEN = 'light-dark(#009e73, #2fc79a)';
-const PINK = 'light-dark(#b0578d, #cc79a7)';
 const SHARE = [0, 1] as const;
-
-/** Colours of held-out sets, in order. */
-export const SET_COLORS = [GREEN, ORANGE, PINK, BLUE] as const;
-
-const DASHES = [undefined, '6 3', '2 3', '8 3 2 3'] as const;
-const COLORS = [BLUE, ORANGE, GREEN, PINK] as const;
 
 /** Lines in the order of colours and dashes. */
 const lines = (...pairs: readonly (readonly [MetricName, string])[]): ChartLine[] =>

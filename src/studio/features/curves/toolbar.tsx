@@ -1,12 +1,14 @@
 /** How all charts are looked at, in one quiet line. */
-import { ActionIcon, Button, Group, Menu, SegmentedControl, Slider, Switch, Text } from '@mantine/core';
+import { ActionIcon, Group, Menu, SegmentedControl } from '@mantine/core';
+import { bandsOf } from '../../charts/bands.ts';
 import { toCsv, toJsonl } from '../../charts/export-chart.ts';
-import { setChartView, setRange, useChartView, X_AXES } from '../../store/chart-view.ts';
+import { AllSteps, LogSwitch, Smoothing } from '../../charts/view-controls.tsx';
+import { setChartView, useChartView, X_AXES } from '../../store/chart-view.ts';
 import type { StudioState } from '../../store/studio-state.ts';
 import { useStudio } from '../../store/studio-store.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { saveFile } from '../../ui/save-file.ts';
-import { bandsOf, hasData, seriesOf } from './chart-data.ts';
+import { hasData, seriesOf } from './chart-data.ts';
 import { CHARTS } from './chart-specs.ts';
 
 /** Every series of every chart once, under the name of its chart. */
@@ -26,25 +28,10 @@ function saveAll(kind: 'csv' | 'jsonl'): void {
 }
 
 export function Toolbar() {
-  const { smoothing, axis, log, range } = useChartView();
+  const axis = useChartView((view) => view.axis);
   return (
     <Group gap="lg" wrap="wrap" className="chart-toolbar" role="toolbar" aria-label="Charts">
-      <Group gap={8} wrap="nowrap">
-        <Text size="xs" c="dimmed" id="smoothing">
-          Smoothing
-        </Text>
-        <Slider
-          w={110}
-          size="sm"
-          min={0}
-          max={0.99}
-          step={0.01}
-          value={smoothing}
-          onChange={(value) => setChartView({ smoothing: value })}
-          label={(value) => value.toFixed(2)}
-          thumbProps={{ 'aria-labelledby': 'smoothing' }}
-        />
-      </Group>
+      <Smoothing />
       <SegmentedControl
         size="xs"
         aria-label="Unit of the x axis"
@@ -52,17 +39,8 @@ export function Toolbar() {
         onChange={(value) => setChartView({ axis: X_AXES.find((one) => one === value) })}
         data={[...X_AXES]}
       />
-      <Switch
-        size="xs"
-        label="Log"
-        checked={log}
-        onChange={({ currentTarget }) => setChartView({ log: currentTarget.checked })}
-      />
-      {range && (
-        <Button size="compact-xs" variant="light" onClick={() => setRange(null)}>
-          All steps
-        </Button>
-      )}
+      <LogSwitch />
+      <AllSteps />
       <Menu position="bottom-end">
         <Menu.Target>
           <ActionIcon variant="subtle" color="gray" aria-label="Save all curves" ml="auto">

@@ -3,6 +3,7 @@ import { Button, Card, FileButton, Group, NumberInput, Select, Stack, Text } fro
 import { chooseRecipe, OPENED, openRecipeFile, setScale, useDraft } from '../../store/recipe-draft.ts';
 import { chooseCompute, showError, useStudio } from '../../store/studio-store.ts';
 import { Icon } from '../../ui/icon.tsx';
+import { shareRecipe } from '../../ui/share-recipe.ts';
 
 const COMPUTE = [
   { value: 'auto', label: 'Automatic' },
@@ -14,7 +15,7 @@ const COMPUTE = [
 const told = (work: Promise<void>) => work.catch((error: Error) => showError(error.message));
 
 export function RecipeChooser() {
-  const { offered, experiments, chosen, openedName, scale } = useDraft();
+  const { offered, experiments, chosen, openedName, scale, document } = useDraft();
   const run = useStudio((state) => state.run);
   const backend = useStudio((state) => state.compute);
   const busy = run === 'running' || run === 'paused' || run === 'loading';
@@ -60,6 +61,15 @@ export function RecipeChooser() {
               </Button>
             )}
           </FileButton>
+          <Button
+            variant="default"
+            data-testid="share-recipe"
+            disabled={document === null}
+            onClick={() => void shareRecipe(document)}
+            leftSection={<Icon name="link" size={14} />}
+          >
+            Copy link
+          </Button>
           <Select
             label="Compute"
             data={COMPUTE}

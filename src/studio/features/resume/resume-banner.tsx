@@ -4,19 +4,12 @@ import { useEffect, useState } from 'react';
 import type { ListedRun } from '../../../worker/protocol.ts';
 import { formatAge } from '../../store/format.ts';
 import { go } from '../../store/route.ts';
+import { placeOf } from '../../store/saved-place.ts';
 import { commands, hasKeptRuns, useStudio } from '../../store/studio-store.ts';
 
 /** The newest run that was saved and is not finished. */
 export function resumable(runs: readonly ListedRun[]): ListedRun | null {
   return runs.find(({ state, saved }) => state !== 'finished' && saved !== null) ?? null;
-}
-
-/** "step 412 of rl-hard" */
-function placeOf({ recipe, saved }: ListedRun): string {
-  if (!saved) return '';
-  const stage = recipe.stages[saved.stage];
-  if (!stage) return 'its last stage';
-  return saved.step === 0 ? `the start of ${stage.name}` : `step ${saved.step} of ${stage.name}`;
 }
 
 export function ResumeBanner() {

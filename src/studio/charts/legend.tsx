@@ -1,8 +1,8 @@
 /** Names of the lines, with their values under the crosshair, or the newest ones. */
 import { Group, Text } from '@mantine/core';
-import { type Series, valueAt } from '../../charts/chart-lines.ts';
-import { useChartView } from '../../store/chart-view.ts';
-import { formatNumber } from '../../store/format.ts';
+import { useChartView } from '../store/chart-view.ts';
+import { formatNumber } from '../store/format.ts';
+import { type Series, valueAt } from './chart-lines.ts';
 
 function newest({ values, points }: Series): number {
   if (points) return points[points.length - 1]?.value ?? Number.NaN;
