@@ -11,7 +11,7 @@ import { useRoute } from '../store/route.ts';
 import { clearErrors, clearNotices, commands, showError, useStudio } from '../store/studio-store.ts';
 import { SCREEN_VIEWS } from './screens.tsx';
 import { SCREEN_NAMES, Shell } from './shell.tsx';
-import { theme } from './theme.ts';
+import { cssVariables, theme } from './theme.ts';
 import './app.css';
 
 /** Before the first start nobody has asked for an adapter, but a browser that knows no WebGPU can be told at once. */
@@ -94,7 +94,7 @@ function Page() {
 
 export function App() {
   return (
-    <MantineProvider theme={theme} defaultColorScheme="auto">
+    <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
       <Notifications position="bottom-right" />
       <Page />
     </MantineProvider>

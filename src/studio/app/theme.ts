@@ -1,5 +1,12 @@
 /** One calm theme: a green that is not a signal, generous radii, few lines. */
-import { Card, createTheme, type MantineColorsTuple } from '@mantine/core';
+import {
+  Card,
+  type CSSVariablesResolver,
+  createTheme,
+  darken,
+  type MantineColorsTuple,
+  Notification,
+} from '@mantine/core';
 
 const pine: MantineColorsTuple = [
   '#e9f6f3',
@@ -17,7 +24,8 @@ const pine: MantineColorsTuple = [
 export const theme = createTheme({
   primaryColor: 'pine',
   colors: { pine },
-  primaryShade: { light: 8, dark: 6 },
+  // White text on it has 5.3 : 1, in both schemes.
+  primaryShade: 8,
   autoContrast: true,
   defaultRadius: 'md',
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',
@@ -26,5 +34,18 @@ export const theme = createTheme({
   respectReducedMotion: true,
   components: {
     Card: Card.extend({ defaultProps: { radius: 'lg', padding: 'md', withBorder: true } }),
+    Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
   },
+});
+
+/** Text on a tint of its own colour (light badges, buttons and alerts): Mantine's has 3 : 1, small text needs 4.5 : 1. */
+export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
+  variables: {},
+  light: Object.fromEntries(
+    Object.entries(colors).map(([name, shades]) => [
+      `--mantine-color-${name}-light-color`,
+      darken(shades[9], 0.35),
+    ]),
+  ),
+  dark: {},
 });
