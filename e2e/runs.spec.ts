@@ -1,9 +1,9 @@
 /** The Runs screen: two seeds of a recipe compared, named, shared by link, taken out as a bundle, deleted and taken in. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import AxeBuilder from '@axe-core/playwright';
 import { expect, type Page, test } from '@playwright/test';
 import { unzipSync } from 'fflate';
+import { seriousFaults } from './accessibility.ts';
 
 const models = fileURLToPath(new URL('../models/', import.meta.url));
 
@@ -28,13 +28,6 @@ async function keep(page: Page, recipe: { name: string }): Promise<void> {
   };
   await expect.poll(finished, { timeout: 120_000 }).toBe(true);
   expect((await state()).errors).toEqual([]);
-}
-
-async function seriousFaults(page: Page): Promise<string[]> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
 
 const menuOf = (page: Page, name: string) => page.getByRole('button', { name: `More for ${name}` }).click();
@@ -75,10 +68,7 @@ test('runs are compared over seeds, named, shared, bundled, deleted and taken in
   await expect(page.getByTestId('compare-settings')).toContainText('base-a › learningRate');
   await expect(page.getByTestId('compare-scores')).toContainText(/Chains\s*2\s*\d\.\d{3} ± \d/);
   expect(page.url()).toMatch(/#\/runs\?compare=[^,]+/);
-  for (const scheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme: scheme });
-    expect(await seriousFaults(page)).toEqual([]);
-  }
+  expect(await seriousFaults(page)).toEqual([]);
 
   // Named, with notes, which a reload still shows; the comparison comes back by its address.
   await menuOf(page, 'Chains, slower');

@@ -123,6 +123,9 @@ test('a first visit says what Start does; Start sends the chosen recipe', async 
   await press('start');
   expect(window.location.hash).toBe('#/live');
   expect(sent()).toEqual([
+    // The Models screen asks for what it lists.
+    { type: 'models' },
+    { type: 'list-runs' },
     { type: 'init', backend: 'auto' },
     { type: 'start', recipe, options: { scale: 1, resume: undefined, store: true } },
   ]);
@@ -149,7 +152,7 @@ test('the large button follows the run and keeps the focus', async () => {
     sent()
       .slice(2)
       .map(({ type }) => type),
-  ).toEqual(['pause', 'step', 'resume', 'stop', 'export']);
+  ).toEqual(['pause', 'step', 'resume', 'stop', 'models', 'list-runs', 'export']);
 });
 
 test('stages tell their progress and time, and the group grows as trees', async () => {

@@ -4,9 +4,9 @@ import type { ReactNode } from 'react';
 import { Curves } from '../features/curves/curves.tsx';
 import { DataPanel } from '../features/data/data-panel.tsx';
 import { ExperimentPanel } from '../features/experiment/experiment-panel.tsx';
+import { ModelsPanel } from '../features/models/models-panel.tsx';
 import { RecipeChooser } from '../features/recipe/recipe-chooser.tsx';
 import { CurrentGroup, LastRollouts } from '../features/rollouts/rollouts.tsx';
-import { ExportButton } from '../features/run-bar/export-button.tsx';
 import { RunsPanel } from '../features/runs/runs-panel.tsx';
 import { StageList } from '../features/stages/stage-list.tsx';
 import { Welcome } from '../features/welcome/welcome.tsx';
@@ -74,20 +74,12 @@ function TrajectoriesScreen() {
   );
 }
 
-function ModelsScreen() {
-  return (
-    <Card>
-      <ExportButton />
-    </Card>
-  );
-}
-
 export const SCREEN_VIEWS = {
   recipe: RecipeScreen,
   live: LiveScreen,
   trajectories: TrajectoriesScreen,
   data: DataPanel,
-  models: ModelsScreen,
+  models: ModelsPanel,
   ask: () => <Nothing>Ask comes with a model.</Nothing>,
   runs: RunsPanel,
 } satisfies Record<Screen, () => ReactNode>;

@@ -1,4 +1,5 @@
-/** Recipes that the page offers, and the one it makes for a dropped file. */
+/** Recipes that the page offers, and the one it makes for a dropped file and for a model. */
+import type { ModelReport } from '../../worker/protocol.ts';
 
 export interface OfferedRecipe {
   file: string;
@@ -25,6 +26,50 @@ export async function loadRecipe(file: string): Promise<unknown> {
   const response = await fetch(`./models/${file}`);
   if (!response.ok) throw new Error(`The recipe ${file} could not be loaded (status ${response.status}).`);
   return response.json();
+}
+
+/** Answers are learned, and nothing else is asked of the model. */
+const NO_EVALUATION = { sets: [], rollout: { mode: 'sequential', paths: 2, maxTokens: 256 } };
+
+/** Solutions of the built-in task, two in three of them with a parallel block. */
+const BUILT_IN_TRAJECTORIES = {
+  source: 'task',
+  task: 'signed-chain',
+  mix: [
+    { kind: 'parallel', weight: 2, terms: [2, 3], bigShare: 0.25, templates: { E: 1, L: 1 }, paths: 2 },
+    { kind: 'base', weight: 1, terms: [1, 2, 3] },
+  ],
+};
+
+/**
+ * A model that was loaded, made to continue the rows of a data set, or the trajectories of the built-in task where
+ * there is none.
+ */
+export function modelRecipe(
+  { name, source }: Pick<ModelReport, 'name' | 'source'>,
+  dataset: string | null,
+): unknown {
+  const [hubName, revision] = name.split('@');
+  return {
+    version: 1,
+    name: `Fine-tune ${name}`,
+    seed: 0,
+    model: source === 'hub' ? { source, name: hubName, ...(revision && { revision }) } : { source },
+    stages: [
+      {
+        kind: 'sft',
+        name: 'sft',
+        data: dataset === null ? BUILT_IN_TRAJECTORIES : { source: 'dropped', name: dataset },
+        steps: 100,
+        batchSize: 4,
+        learningRate: 5e-5,
+        warmupSteps: 10,
+        schedule: 'cosine',
+        maxTokens: 512,
+      },
+    ],
+    evaluation: NO_EVALUATION,
+  };
 }
 
 /** A small model with a byte vocabulary that learns the answers of a dropped file. */
@@ -59,7 +104,7 @@ export function fileRecipe(name: string): unknown {
         maxTokens: 384,
       },
     ],
-    evaluation: { sets: [], rollout: { mode: 'sequential', paths: 2, maxTokens: 256 } },
+    evaluation: NO_EVALUATION,
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { archiveName } from './export-model.ts';
+import { archiveName } from './export-model.tsx';
 
 test('an archive is named after its recipe and stage', () => {
   expect(archiveName('Parallel chain sums (H)', 'rl-hard')).toBe(
