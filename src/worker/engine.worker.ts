@@ -4,22 +4,28 @@
  */
 import { messageOf, UserError, unreachable } from '../base/assert.ts';
 import type { NamedBlob } from '../engine/model/blobs.ts';
-import { readModelFolder } from '../engine/model/checkpoint.ts';
 import { openDevice } from '../engine/model/kernel-gate.ts';
 import { onDeviceLost } from '../engine/tensor/device.ts';
 import { onCompile } from '../engine/tensor/pipelines.ts';
-import { loadTokenizer } from '../engine/tokenizer/hf-tokenizer.ts';
 import type { TrainEvent } from '../engine/train/events.ts';
-import { parseRecipe, scaleRecipe } from '../engine/train/recipe.ts';
+import { parseRecipe, type Recipe, scaleRecipe } from '../engine/train/recipe.ts';
 import { type RunContext, type RunHandle, runRecipe } from '../engine/train/run.ts';
 import type { LoadedModel } from '../engine/train/setup.ts';
+import { AskDesk, type AskedModel, modelOfFolder } from './ask-desk.ts';
 import { breathe } from './breathe.ts';
 import { DataShelf } from './data/data-shelf.ts';
 import { DataStore } from './data/data-store.ts';
 import { KeptRuns } from './kept-runs.ts';
 import { ModelShelf } from './model-shelf.ts';
 import { ModelStore } from './model-store.ts';
-import type { EngineCommand, EngineEvent, ExportedFile, RunState, StartOptions } from './protocol.ts';
+import type {
+  AskModel,
+  EngineCommand,
+  EngineEvent,
+  ExportedFile,
+  RunState,
+  StartOptions,
+} from './protocol.ts';
 import { RewardSandbox } from './reward-sandbox.ts';
 import { OpfsDirectory } from './run-store/directory.ts';
 import { MemoryDirectory } from './run-store/memory-directory.ts';
@@ -108,7 +114,7 @@ async function init(backend: BackendChoice): Promise<void> {
 }
 
 async function loadShipped(name: string): Promise<LoadedModel> {
-  const files = new Map<string, ArrayBuffer>();
+  const files: ExportedFile[] = [];
   for (const path of ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json']) {
     // The worker's script lies in assets/; models/ lies beside it.
     const url = new URL(`${import.meta.env.DEV ? '/' : '../'}models/${name}/${path}`, self.location.href);
@@ -117,17 +123,56 @@ async function loadShipped(name: string): Promise<LoadedModel> {
       throw new UserError(
         `The shipped model "${name}" could not be loaded: ${path} gave status ${response.status}.`,
       );
-    files.set(path, await response.arrayBuffer());
+    files.push({ path, bytes: await response.arrayBuffer() });
   }
-  const folder = readModelFolder(files);
-  return {
-    config: folder.config,
-    weights: folder.weights,
-    tokenizer: loadTokenizer(folder.tokenizerJson, folder.tokenizerConfigJson),
-  };
+  return modelOfFolder(files);
+}
+
+async function askedModel(which: AskModel): Promise<AskedModel> {
+  switch (which.from) {
+    case 'shipped':
+      return { model: await loadShipped(which.name), recipe: null };
+    case 'checkpoint': {
+      const runs = await keptRuns();
+      const files = await runs.checkpoint(which.id, which.stage);
+      return { model: modelOfFolder(files), recipe: (await runs.recordOf(which.id)).recipe };
+    }
+    case 'loaded': {
+      const model = await models.dropped({ model: { source: 'dropped' } });
+      if (!model) throw new UserError('No model is loaded. Load one on the Models screen first.');
+      return { model, recipe: null };
+    }
+    case 'run': {
+      const files = handle ? await handle.exportModel() : lastFolder;
+      if (!files || !lastRecipe) throw new UserError('No run has a model to ask yet. Start one first.');
+      return { model: modelOfFolder(files), recipe: lastRecipe };
+    }
+    default:
+      return unreachable(which);
+  }
+}
+
+const desk = new AskDesk({ load: askedModel, post });
+
+/** What waits for the run to stand between two steps. */
+let interlude: (() => Promise<void>) | null = null;
+
+/** Uses the device: at once, or as soon as the run that goes stands between two steps. */
+function meanwhile(work: () => Promise<void>): Promise<void> {
+  if (desk.busy || interlude)
+    throw new UserError('A question is being answered already. Wait for the answer, or stop it.');
+  if (!handle) return work();
+  return new Promise((resolve, reject) => {
+    interlude = () => work().then(resolve, reject);
+    look();
+  });
 }
 
 function refuseSecond(): void {
+  if (desk.busy)
+    throw new UserError(
+      'A question is being answered. Wait for the answer or stop it before you start a run.',
+    );
   if (state === 'running' || state === 'paused' || state === 'loading')
     throw new UserError('A run is already going. Stop it before you start another.');
 }
@@ -165,6 +210,8 @@ async function run(begin: () => Promise<Begun>): Promise<void> {
   try {
     await (opened?.ready ?? open('auto'));
     const begun = await begin();
+    lastRecipe = begun.recipe;
+    lastFolder = null;
     handle = runRecipe({
       ...begun,
       droppedModel: begun.base ? null : await models.dropped(begun.recipe),
@@ -184,6 +231,9 @@ async function run(begin: () => Promise<Begun>): Promise<void> {
   } finally {
     handle = null;
     sandbox.dispose();
+    const late = interlude as (() => Promise<void>) | null;
+    interlude = null;
+    void late?.();
     await (await keptRuns()).end(ended);
     await listRuns();
   }
@@ -206,6 +256,11 @@ async function drive(run: RunHandle): Promise<void> {
     for (;;) {
       await breathe();
       if (saveAsked) await saveNow();
+      if (interlude && run.between) {
+        const work = interlude;
+        interlude = null;
+        await work();
+      }
       if (exportAsked) {
         exportAsked = false;
         post({ type: 'exported', files: await run.exportModel() });
@@ -215,6 +270,7 @@ async function drive(run: RunHandle): Promise<void> {
         stepsAllowed === 0 &&
         !stopAsked &&
         !exportAsked &&
+        !(interlude && run.between) &&
         !(saveAsked && run.save())
       )
         await new Promise<void>((resolve) => {
@@ -247,6 +303,7 @@ let saveAsked = false;
 
 /** The last model that was trained stays available after its run. */
 let lastFolder: ExportedFile[] | null = null;
+let lastRecipe: Recipe | null = null;
 
 /** A run exports between two of its events, so that no optimizer step falls into the middle of the copy. */
 let exportAsked = false;
@@ -295,6 +352,7 @@ async function handleCommand(command: EngineCommand): Promise<void> {
       look();
       break;
     case 'stop':
+      desk.stop();
       stopAsked = true;
       look();
       break;
@@ -364,6 +422,15 @@ async function handleCommand(command: EngineCommand): Promise<void> {
       break;
     case 'cancel-model':
       models.cancel();
+      break;
+    case 'ask':
+      await meanwhile(() => desk.ask(command));
+      break;
+    case 'stop-asking':
+      desk.stop();
+      break;
+    case 'draw-question':
+      await desk.draw(command.id, command.model, command.seed);
       break;
     default:
       unreachable(command);

@@ -196,6 +196,11 @@ export class KeptRuns {
     await (await this.stored(id)).update(given);
   }
 
+  /** What a run is. */
+  async recordOf(id: string): Promise<RunRecord> {
+    return (await this.stored(id)).record;
+  }
+
   /** The model at the end of a stage. */
   async checkpoint(id: string, stage: string): Promise<SavedFile[]> {
     return (await this.stored(id)).readCheckpoint(stage);

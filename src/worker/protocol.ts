@@ -7,6 +7,9 @@ import type { DataRow } from '../engine/data/rows.ts';
 import type { Mapping } from '../engine/data/shapes/shapes.ts';
 import type { NamedBlob } from '../engine/model/blobs.ts';
 import type { RolloutTree, Segment } from '../engine/rollout/tree.ts';
+import type { AskResult, AskView } from '../engine/train/ask.ts';
+import type { AskMode } from '../engine/train/ask-mode.ts';
+import type { AskLimits } from '../engine/train/ask-setup.ts';
 import type {
   RolloutRecord,
   SavedFile,
@@ -23,6 +26,7 @@ import type { RunRecord } from './run-store/run-store.ts';
 
 export { ISSUE_REASONS, REPAIRS } from '../engine/data/report.ts';
 export { isModelFile } from '../engine/model/blobs.ts';
+export { ASK_KNOBS } from '../engine/train/ask-mode.ts';
 export {
   type ArmResult,
   type Experiment,
@@ -38,6 +42,10 @@ export {
 export { METRICS, type MetricName } from '../engine/train/metrics.ts';
 export { helpFor, type Knob, parseRecipe } from '../engine/train/recipe.ts';
 export type {
+  AskLimits,
+  AskMode,
+  AskResult,
+  AskView,
   Column,
   DataRow,
   DatasetReport,
@@ -126,7 +134,37 @@ export type EngineCommand =
   | { type: 'open-model'; id: string }
   | { type: 'delete-model'; id: string }
   /** Ends the download or import that is going on. */
-  | { type: 'cancel-model' };
+  | { type: 'cancel-model' }
+  /** Asks a model a question, in one way after another. While a run goes, only between two of its steps. */
+  | ({ type: 'ask' } & AskRequest)
+  | { type: 'stop-asking' }
+  /** Asks for a problem that the model was trained for. */
+  | { type: 'draw-question'; id: string; model: AskModel; seed: number };
+
+/** A model that can be asked. */
+export type AskModel =
+  /** Of the run that goes, or went last on this page. */
+  | { from: 'run' }
+  | { from: 'checkpoint'; id: string; stage: string }
+  /** The one that was loaded last on the Models screen. */
+  | { from: 'loaded' }
+  /** A folder that is served with the page under models/. */
+  | { from: 'shipped'; name: string };
+
+export interface AskRequest {
+  /** The page's own; its answers carry it. */
+  id: string;
+  model: AskModel;
+  question: string;
+  /** The right answer, where the person knows it. */
+  gold: string | null;
+  modes: readonly AskMode[];
+  limits: Partial<AskLimits>;
+  /** Votes cost what the parallel response cost, where it and a sequential one are asked before. */
+  equalTokens: boolean;
+  /** The same seed draws the same responses. */
+  seed: number;
+}
 
 /** What the engine runs on, in words for the page. */
 export interface DeviceReport {
@@ -202,6 +240,20 @@ export type EngineEvent =
   | { type: 'model-progress'; phase: 'download' | 'read' | 'keep'; name: string; done: number; all: number }
   /** The models that are kept in the browser, the newest first. */
   | { type: 'models'; models: KeptModel[] }
+  /** How a question is asked: the prompts, and whose answers are looked for (null: free text). */
+  | {
+      type: 'ask-started';
+      id: string;
+      prompts: { plain: string; parallel: string };
+      task: string | null;
+      maxTokens: number;
+      temperature: number;
+    }
+  /** What is being written in one of its ways. */
+  | { type: 'ask-view'; id: string; column: number; view: AskView }
+  | { type: 'ask-result'; id: string; column: number; mode: AskMode; result: AskResult }
+  | { type: 'ask-done'; id: string; stopped: boolean; failure: string | null }
+  | { type: 'ask-problem'; id: string; question: string; answer: string }
   /** A sentence for the person: names the thing, the reason and the way out. */
   | { type: 'error'; message: string; fatal: boolean }
   | { type: 'notice'; message: string };

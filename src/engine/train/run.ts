@@ -69,6 +69,8 @@ export interface RunHandle {
   exportModel(): Promise<SavedFile[]>;
   /** A save of the run as it is; null in the middle of a step, whose half no save can hold. */
   save(): Promise<SavedRun> | null;
+  /** Whether it stands between two steps, where others may use the device. */
+  readonly between: boolean;
 }
 
 interface Current {
@@ -90,6 +92,9 @@ export function runRecipe(context: RunContext): RunHandle {
       return modelFolder(current.model, current.tokenizer);
     },
     save: () => current.save?.() ?? null,
+    get between() {
+      return current.save !== null;
+    },
   };
 }
 

@@ -47,12 +47,13 @@ export async function initialModel(recipe: Recipe, sources: ModelSources): Promi
       );
     return sources.droppedModel;
   }
-  const tokenizer = documentTokenizer(source.vocabulary, firstTask(recipe), sources.documents);
+  const tokenizer = documentTokenizer(source.vocabulary, recipeTask(recipe), sources.documents);
   const config = scratchConfig(source, tokenizer.vocabSize);
   return { config, tokenizer, weights: initialWeights(config, source, recipe.seed) };
 }
 
-function firstTask(recipe: Recipe): Task | null {
+/** The built-in task that a recipe trains on: that of its first stage with one, or null. */
+export function recipeTask(recipe: Recipe): Task | null {
   for (const stage of recipe.stages) {
     if (stage.kind === 'grpo') return taskNamed(stage.data.task);
     if (stage.data.source === 'task') return taskNamed(stage.data.task);

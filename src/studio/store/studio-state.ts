@@ -263,6 +263,11 @@ export function reduce(state: StudioState, event: EngineEvent): StudioState {
     // Whoever asked for them waits for them.
     case 'bundled':
     case 'stored-rollouts':
+    case 'ask-started':
+    case 'ask-view':
+    case 'ask-result':
+    case 'ask-done':
+    case 'ask-problem':
       return state;
     case 'dataset': {
       const { report, choice, kept } = event;
