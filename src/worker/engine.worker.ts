@@ -158,7 +158,8 @@ const desk = new AskDesk({ load: askedModel, post });
 let interlude: (() => Promise<void>) | null = null;
 
 /** Uses the device: at once, or as soon as the run that goes stands between two steps. */
-function meanwhile(work: () => Promise<void>): Promise<void> {
+async function meanwhile(work: () => Promise<void>): Promise<void> {
+  await (opened?.ready ?? open('auto'));
   if (desk.busy || interlude)
     throw new UserError('A question is being answered already. Wait for the answer, or stop it.');
   if (!handle) return work();
@@ -334,6 +335,8 @@ async function handleCommand(command: EngineCommand): Promise<void> {
     case 'init':
       if (handle && opened?.backend !== command.backend)
         throw new UserError('The backend cannot change while a run is going. Stop it first.');
+      if (desk.busy && opened?.backend !== command.backend)
+        throw new UserError('The backend cannot change while a question is being answered. Stop it first.');
       await open(command.backend);
       break;
     case 'start':
@@ -424,7 +427,9 @@ async function handleCommand(command: EngineCommand): Promise<void> {
       models.cancel();
       break;
     case 'ask':
-      await meanwhile(() => desk.ask(command));
+      await meanwhile(() => desk.ask(command)).catch((error) =>
+        post({ type: 'ask-done', id: command.id, stopped: false, failure: messageOf(error) }),
+      );
       break;
     case 'stop-asking':
       desk.stop();

@@ -1,6 +1,7 @@
 /** The seven screens: which features stand on each. */
 import { Card, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { AskPanel } from '../features/ask/ask-panel.tsx';
 import { Curves } from '../features/curves/curves.tsx';
 import { DataPanel } from '../features/data/data-panel.tsx';
 import { ExperimentPanel } from '../features/experiment/experiment-panel.tsx';
@@ -80,6 +81,6 @@ export const SCREEN_VIEWS = {
   trajectories: TrajectoriesScreen,
   data: DataPanel,
   models: ModelsPanel,
-  ask: () => <Nothing>Ask comes with a model.</Nothing>,
+  ask: AskPanel,
   runs: RunsPanel,
 } satisfies Record<Screen, () => ReactNode>;

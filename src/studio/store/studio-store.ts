@@ -2,6 +2,8 @@
 import { create } from 'zustand';
 import { EngineClient } from '../../worker/engine-client.ts';
 import {
+  type AskModel,
+  type AskRequest,
   type Command,
   type EngineEvent,
   type ExportedFile,
@@ -125,6 +127,13 @@ export const commands = {
   },
   deleteModel: (id: string) => client.send({ type: 'delete-model', id }),
   cancelModel: () => client.send({ type: 'cancel-model' }),
+  /** Opens the device, so that something can be computed without a run. */
+  open: (backend: BackendChoice) => client.send({ type: 'init', backend }),
+  /** What is answered comes as `ask-…` events that carry the request's id. */
+  ask: (request: AskRequest) => client.send({ type: 'ask', ...request }),
+  stopAsking: () => client.send({ type: 'stop-asking' }),
+  drawQuestion: (id: string, model: AskModel, seed: number) =>
+    client.send({ type: 'draw-question', id, model, seed }),
   save: () => client.send({ type: 'save' }),
   pause: () => client.send({ type: 'pause' }),
   resume: () => client.send({ type: 'resume' }),
