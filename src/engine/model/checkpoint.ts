@@ -97,6 +97,56 @@ export function readModelFolder(files: ReadonlyMap<string, ArrayBuffer>): ModelF
   };
 }
 
+/** What of a tokenizer goes into a folder. */
+export type SavedTokenizer = Pick<Tokenizer, 'special' | 'json' | 'configJson' | 'token'>;
+
+/** A JSON document as transformers writes it. */
+export const jsonBytes = (json: unknown): Uint8Array<ArrayBuffer> =>
+  new TextEncoder().encode(`${JSON.stringify(json, null, 2)}\n`);
+
+/** `config.json` and `generation_config.json`. */
+export function modelDocuments(
+  config: ModelConfig,
+  tokenizer: SavedTokenizer | null,
+  floats: 'F32' | 'F16' | 'BF16',
+): Map<string, unknown> {
+  const ids = tokenizer?.special ?? { bos: -1, eos: -1, pad: -1 };
+  const known = (id: number) => (id < 0 ? null : id);
+  return new Map<string, unknown>([
+    [
+      'config.json',
+      {
+        ...modelConfigJson(config, ids),
+        eos_token_id: known(ids.eos),
+        torch_dtype: { F32: 'float32', F16: 'float16', BF16: 'bfloat16' }[floats],
+      },
+    ],
+    [
+      'generation_config.json',
+      {
+        bos_token_id: known(ids.bos),
+        eos_token_id: known(ids.eos),
+        pad_token_id: known(ids.pad),
+        do_sample: true,
+        temperature: 1,
+      },
+    ],
+  ]);
+}
+
+/** `tokenizer.json`, `tokenizer_config.json` and `special_tokens_map.json`. */
+export function tokenizerDocuments(tokenizer: SavedTokenizer): Map<string, unknown> {
+  const { bos, eos, pad } = tokenizer.special;
+  const named = Object.entries({ bos_token: bos, eos_token: eos, pad_token: pad }).filter(
+    ([, id]) => id >= 0,
+  );
+  return new Map([
+    ['tokenizer.json', tokenizer.json],
+    ['tokenizer_config.json', tokenizer.configJson],
+    ['special_tokens_map.json', Object.fromEntries(named.map(([key, id]) => [key, tokenizer.token(id)]))],
+  ]);
+}
+
 /**
  * The files of a folder that transformers loads. `extra` adds files of one's own (README.md, recipe.json).
  * Throws if a weight is missing: a checkpoint with holes must never be written.
@@ -105,7 +155,7 @@ export function writeModelFolder(model: {
   config: ModelConfig;
   weights: ReadonlyMap<string, { shape: readonly number[]; data: Float32Array }>;
   /** Null leaves the tokenizer files out. */
-  tokenizer: Pick<Tokenizer, 'special' | 'json' | 'configJson' | 'token'> | null;
+  tokenizer: SavedTokenizer | null;
   floats?: 'F32' | 'F16' | 'BF16';
   extra?: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>>;
 }): Map<string, Uint8Array<ArrayBuffer>> {
@@ -118,34 +168,11 @@ export function writeModelFolder(model: {
   }
   const files = new Map<string, Uint8Array<ArrayBuffer>>();
   const add = (name: string, text: string) => files.set(name, new TextEncoder().encode(text));
-  const addJson = (name: string, json: unknown) => add(name, `${JSON.stringify(json, null, 2)}\n`);
-
-  const ids = tokenizer?.special ?? { bos: -1, eos: -1, pad: -1 };
-  const known = (id: number) => (id < 0 ? null : id);
+  const addJson = (name: string, json: unknown) => files.set(name, jsonBytes(json));
   const floats = model.floats ?? 'F32';
-  addJson('config.json', {
-    ...modelConfigJson(config, ids),
-    eos_token_id: known(ids.eos),
-    torch_dtype: { F32: 'float32', F16: 'float16', BF16: 'bfloat16' }[floats],
-  });
-  addJson('generation_config.json', {
-    bos_token_id: known(ids.bos),
-    eos_token_id: known(ids.eos),
-    pad_token_id: known(ids.pad),
-    do_sample: true,
-    temperature: 1,
-  });
+  for (const [name, json] of modelDocuments(config, tokenizer, floats)) addJson(name, json);
   files.set('model.safetensors', writeSafetensors(tensors, { floats }).bytes);
-  if (tokenizer) {
-    addJson('tokenizer.json', tokenizer.json);
-    addJson('tokenizer_config.json', tokenizer.configJson);
-    const special = { bos_token: ids.bos, eos_token: ids.eos, pad_token: ids.pad };
-    const named = Object.entries(special).filter(([, id]) => id >= 0);
-    addJson(
-      'special_tokens_map.json',
-      Object.fromEntries(named.map(([key, id]) => [key, tokenizer.token(id)])),
-    );
-  }
+  if (tokenizer) for (const [name, json] of tokenizerDocuments(tokenizer)) addJson(name, json);
   for (const [name, content] of Object.entries(model.extra ?? {}))
     if (typeof content === 'string') add(name, content);
     else files.set(name, content);

@@ -1,5 +1,5 @@
 /** A Llama, Qwen2 or Qwen3 model in a GGUF file: configuration and weights in Hugging Face's terms. */
-import { UserError } from '../../base/assert.ts';
+import { assert, UserError } from '../../base/assert.ts';
 import { nameOf, type TensorPlace } from './blobs.ts';
 import { type ModelConfig, parseModelConfig } from './config.ts';
 import type { Gguf } from './gguf.ts';
@@ -33,6 +33,18 @@ function renamed(name: string): string {
   return layer && Object.hasOwn(LAYER_NAMES, layer[2])
     ? `model.layers.${layer[1]}.${LAYER_NAMES[layer[2]]}.${layer[3]}`
     : name;
+}
+
+const inverse = (names: Readonly<Record<string, string>>) =>
+  new Map(Object.entries(names).map(([gguf, huggingFace]) => [huggingFace, gguf]));
+const [GGUF_NAMES, GGUF_LAYER_NAMES] = [inverse(NAMES), inverse(LAYER_NAMES)];
+
+/** The GGUF name of a tensor of the decoder. */
+export function ggufName(name: string): string {
+  const layer = /^model\.layers\.(\d+)\.(.+)\.(weight|bias)$/.exec(name);
+  const known = layer ? GGUF_LAYER_NAMES.get(layer[2]) : GGUF_NAMES.get(name);
+  assert(known, `no GGUF name of tensor "${name}"`);
+  return layer ? `blk.${layer[1]}.${known}.${layer[3]}` : known;
 }
 
 /** @throws UserError that names what is missing, not supported or of the wrong shape */

@@ -188,22 +188,38 @@ export function writeSafetensors(
     return { name, dtype, shape, array };
   });
   parts.sort((a, b) => BYTES[b.dtype] - BYTES[a.dtype]);
-  const header: Record<string, unknown> = Object.create(null);
-  header.__metadata__ = { format: 'pt', ...options.metadata };
-  let offset = 0;
-  for (const { name, dtype, shape, array } of parts) {
-    header[name] = { dtype, shape, data_offsets: [offset, offset + array.byteLength] };
-    offset += array.byteLength;
-  }
-  const json = new TextEncoder().encode(JSON.stringify(header));
-  const headerLength = Math.ceil(json.length / 8) * 8;
-  const bytes = new Uint8Array(8 + headerLength + offset).fill(0x20, 8, 8 + headerLength);
-  new DataView(bytes.buffer).setBigUint64(0, BigInt(headerLength), true);
-  bytes.set(json, 8);
-  let at = 8 + headerLength;
+  const head = safetensorsHead(
+    parts.map(({ name, dtype, shape }) => ({ name, dtype, shape })),
+    options.metadata,
+  );
+  const size = parts.reduce((sum, { array }) => sum + array.byteLength, head.length);
+  const bytes = new Uint8Array(size);
+  bytes.set(head);
+  let at = head.length;
   for (const { array } of parts) {
     bytes.set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), at);
     at += array.byteLength;
   }
   return { bytes, overflows };
+}
+
+/** The bytes before the data of a file in which the tensors lie one behind the other, in this order. */
+export function safetensorsHead(
+  tensors: readonly { name: string; dtype: Dtype; shape: readonly number[] }[],
+  metadata: Record<string, string> = {},
+): Uint8Array<ArrayBuffer> {
+  const header: Record<string, unknown> = Object.create(null);
+  header.__metadata__ = { format: 'pt', ...metadata };
+  let offset = 0;
+  for (const { name, dtype, shape } of tensors) {
+    const end = offset + shape.reduce((a, b) => a * b, BYTES[dtype]);
+    header[name] = { dtype, shape, data_offsets: [offset, end] };
+    offset = end;
+  }
+  const json = new TextEncoder().encode(JSON.stringify(header));
+  const headerLength = Math.ceil(json.length / 8) * 8;
+  const bytes = new Uint8Array(8 + headerLength).fill(0x20, 8);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(headerLength), true);
+  bytes.set(json, 8);
+  return bytes;
 }

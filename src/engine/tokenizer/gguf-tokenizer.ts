@@ -73,6 +73,35 @@ const SPLITTINGS: Readonly<Record<string, Splitting>> = {
   exaone: digits,
 };
 
+/** What of a splitting decides where text is cut: patterns, digits, GPT-2's own pattern, normaliser, merging. */
+function splittingKey(pre: readonly unknown[], normalizer: unknown, ignoreMerges: unknown): string {
+  const steps = pre.flatMap((step) => {
+    const { type, pattern, use_regex, individual_digits, behavior, invert } = step as Record<string, unknown>;
+    if (type === 'ByteLevel') return use_regex === false ? [] : ['gpt2'];
+    return [JSON.stringify({ type, pattern, behavior, invert, individual_digits })];
+  });
+  return JSON.stringify([
+    steps,
+    (normalizer as { type?: string } | null)?.type ?? null,
+    ignoreMerges === true,
+  ]);
+}
+
+/**
+ * The `tokenizer.ggml.pre` under which llama.cpp splits text as a byte-level `tokenizer.json` does.
+ * @returns null if none of the known ones does
+ */
+export function splittingName(json: Record<string, unknown>): string | null {
+  const step = json.pre_tokenizer as { type?: string; pretokenizers?: unknown[] } | null;
+  const steps = step?.type === 'Sequence' ? (step.pretokenizers ?? []) : step ? [step] : [];
+  const model = json.model as Record<string, unknown>;
+  const key = splittingKey(steps, json.normalizer ?? null, model.ignore_merges);
+  const found = Object.entries(SPLITTINGS).find(
+    ([, { pre, normalizer, ignoreMerges }]) => splittingKey(pre, normalizer ?? null, ignoreMerges) === key,
+  );
+  return found?.[0] ?? null;
+}
+
 /** Numbers of `tokenizer.ggml.token_type`. */
 const KINDS: Readonly<Record<number, ScoredPiece['kind']>> = {
   1: 'piece',
