@@ -1,4 +1,4 @@
-/** Q8_0 against its bound and ggml's own blocks; halves against the largest numbers of their formats. */
+/** Q8_0 against the bound of its own rounding; halves against the largest numbers of their formats. */
 import { expect, test } from 'vitest';
 import { f16ToFloat32 } from '../../../base/half.ts';
 import { Rng } from '../../../base/rng.ts';

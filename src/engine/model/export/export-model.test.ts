@@ -81,8 +81,7 @@ describe.each(NAMES)('%s', (name) => {
 
   /**
    * Rounding moves a weight by 2^-12 (f16), 2^-9 (bf16) or 1/254 of its block's largest (Q8_0) of itself at most; sums of
-   * two or three layers of it stay within a few times that, relative to the largest logit. A row in the wrong order
-   * moves the logits by more than 0.3.
+   * two or three layers of it stay within a few times that, relative to the largest logit.
    */
   test.each([
     ['huggingface', 'f32', 0],

@@ -215,7 +215,7 @@ export function AskForm() {
             value={gold}
             onChange={(event) => change({ gold: event.currentTarget.value })}
             disabled={going}
-            w={190}
+            w={240}
           />
         </Group>
         <Ways disabled={going} />
